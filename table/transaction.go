@@ -1,0 +1,132 @@
+package table
+
+// Transaction is a committed (or proposed) change as other writers see it: what
+// was done, against which version. Engines keep it so that concurrent writers can
+// decide whether they conflict.
+type Transaction struct {
+	// ID is unique to the attempt's owner, kept over its retries; it is how a
+	// writer recognises its own commit after an ambiguous failure.
+	ID string
+	// ReadVersion is the version that the work was computed from, over all
+	// retries: a compaction's is the one its tasks read.
+	ReadVersion uint64
+	// Version is the version that the transaction produced; 0 if not committed.
+	Version uint64
+	// Operation says what was done.
+	Operation Operation
+	// Properties are free text for people and tools.
+	Properties map[string]string
+}
+
+// Operation is one of the types below. An engine maps what its format stores to
+// the nearest of them and everything else to [Unknown].
+type Operation interface {
+	// Kind is a stable lower-case name, for messages and JSON.
+	Kind() string
+}
+
+// Append adds fragments.
+type Append struct{ Fragments []Fragment }
+
+// Delete marks rows of some fragments deleted, and drops others whole. Updated
+// fragments are as the transaction left them.
+type Delete struct {
+	Updated []Fragment
+	Removed []FragmentID
+}
+
+// Update replaces rows: deletes in Updated and Removed, new rows in New. With
+// InPlace the columns ModifiedFields of Updated were rewritten where they lie.
+type Update struct {
+	Removed        []FragmentID
+	Updated        []Fragment
+	New            []Fragment
+	InPlace        bool
+	ModifiedFields []int32
+}
+
+// Rewrite is a compaction: rows moved, nothing else.
+type Rewrite struct{ Groups []RewriteGroup }
+
+// RewriteGroup is one task's part of a Rewrite. Old fragments are as the task
+// read them, deletion vectors included; New are as published.
+type RewriteGroup struct {
+	Old []Fragment
+	New []Fragment
+}
+
+// CreateIndex adds and removes index segments.
+type CreateIndex struct {
+	New     []IndexMeta
+	Removed []IndexMeta
+}
+
+// ReserveFragments raises the fragment id counter.
+type ReserveFragments struct{ Count uint32 }
+
+// Unknown is any operation without a type above, by the name that the format
+// gives it. Everything conflicts with it that does not know better.
+type Unknown struct{ Name string }
+
+// Kind implements Operation.
+func (Append) Kind() string { return "append" }
+
+// Kind implements Operation.
+func (Delete) Kind() string { return "delete" }
+
+// Kind implements Operation.
+func (Update) Kind() string { return "update" }
+
+// Kind implements Operation.
+func (Rewrite) Kind() string { return "rewrite" }
+
+// Kind implements Operation.
+func (CreateIndex) Kind() string { return "create_index" }
+
+// Kind implements Operation.
+func (ReserveFragments) Kind() string { return "reserve_fragments" }
+
+// Kind implements Operation.
+func (u Unknown) Kind() string { return u.Name }
+
+// Change is what a commit does to the version that it replaces, as a delta. The
+// engine applies it to that version, so nothing that others did is undone.
+type Change struct {
+	// Remove are the ids of fragments to drop; each must exist.
+	Remove []FragmentID
+	// Add are new fragments with final ids, from Base.NextFragmentID upwards.
+	Add []Fragment
+	// SetDeletion replaces the deletion vectors of existing fragments.
+	SetDeletion map[FragmentID]*DeletionRef
+	// SetCoverage replaces the coverage of existing index segments by id. An
+	// empty list means "covers nothing", never "unknown".
+	SetCoverage map[UUID][]FragmentID
+	// DropIndexes removes index segments.
+	DropIndexes []UUID
+	// Reuse replaces the fragment reuse index if not nil.
+	Reuse *ReuseIndexUpdate
+	// Reserve raises the fragment id counter by so many ids.
+	Reserve uint32
+}
+
+// ReuseIndexUpdate is a new fragment reuse index for the table: the whole
+// content, already merged with that of the version being replaced.
+type ReuseIndexUpdate struct {
+	// Content is the encoded history (package fri). The engine decides by its
+	// format's rule whether it goes inline or into an object.
+	Content      []byte
+	IndexVersion int32
+	// Coverage are the fragments that the newest transitions produced.
+	Coverage []FragmentID
+}
+
+// Proposal is one attempt to commit.
+type Proposal struct {
+	// Base is the version being replaced: the commit becomes Base.Version+1 or
+	// fails with ErrVersionTaken.
+	Base *Snapshot
+	// Transaction is stored for other writers. Its fragments have final ids.
+	Transaction Transaction
+	// Change is applied to Base.
+	Change Change
+}
