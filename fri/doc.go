@@ -1,0 +1,77 @@
+// Package fri is the fragment reuse index: how a row is found after the fragment
+// that it lay in was rewritten.
+//
+// A compaction gives every surviving row a new address. A secondary index whose
+// files hold the old ones, or a concurrent delete that is about to commit, needs
+// the new ones. The fragment reuse index answers without a map: it stores, for
+// each rewrite, which rows of the old fragments survived, as a bitmap, and the
+// sizes of old and new fragments. Because a compaction keeps the order of rows,
+// that is enough: the k-th survivor is the k-th new row.
+//
+// # Terms
+//
+//   - A [Digest] is a fragment in three numbers: id, physical rows, deleted rows.
+//   - A [Transition] is one rewrite: ordered source digests, ordered destination
+//     digests, and the bitmap of surviving source rows.
+//   - A [History] is the transitions of a table, in the order of their commits. It
+//     is what the index stores.
+//   - A [Translation] is the answer for one address: unaffected, moved, or deleted.
+//
+// # Worked example
+//
+// Fragment 10 has 8 rows, of which 2 and 5 are deleted. Fragment 11 has 4. A
+// compaction writes both into fragment 200.
+//
+//	source       10: 0 1 . 3 4 . 6 7       11: 0 1 2 3
+//	survivors        0 1   2 3   4 5           6 7 8 9     k
+//	destination 200: 0 1   2 3   4 5           6 7 8 9
+//
+// Where is 11:2 now? Before fragment 11 lie 8-2 survivors, a number that fragment
+// 10's digest gives without a look at its bitmap. Within fragment 11, two survivors
+// lie before offset 2: k = 6+2 = 8. The destinations laid end to end have row 8 in
+// fragment 200 at offset 8:
+//
+//	Translate(11:2)   moved to 200:8
+//	Translate(10:5)   deleted
+//	Translate(99:0)   unaffected, nothing rewrote fragment 99
+//	Translate(10:8)   unaffected, fragment 10 never had such a row
+//
+// If fragment 200 was rewritten too, the answer 200:8 is asked again of the
+// transition that did it, and so on: "deleted" ends the walk, a fragment that
+// nothing rewrote ends it as well.
+//
+// # Invariants
+//
+//   - Fragment ids are never reused, so an address names its own epoch. Which
+//     transition applies to it follows from its fragment alone, never from a
+//     version or from the order of the list.
+//   - Every fragment has at most one transition that wrote it and one that rewrote
+//     it, and is not its own ancestor. [Decode] and [History.Append] check this.
+//   - A transition records what its rewrite read. Rows deleted since are in the
+//     deletion vectors of the destinations, and in the source digest of the next
+//     transition.
+//   - Address 0 (fragment 0, row 0) is a row. No address and no fragment id below
+//     2^32-1 stands for anything else.
+//   - Histories and transitions are immutable. Adding a commit makes a new history,
+//     and it is made from the history of the version that is being replaced, again
+//     for each attempt, so that no commit drops another's transitions.
+//
+// # Making one
+//
+// A rewrite feeds its sources to a [Builder], in the order in which it read them
+// and with the deletions that it read. [Transition.WithDestinations] gives it the
+// destination ids that a commit attempt was assigned; the bitmap is not made again.
+// [History.Append] merges it, [History.Encode] and [EncodeDetails] store it.
+//
+// # What it costs
+//
+// Stored, an ordered compaction takes about 4 bytes for each run of deleted rows
+// and at most one bit a row. [Decode] checks everything and decodes nothing; a
+// source fragment's bitmap becomes a rank structure (see segment.go) when the first
+// address of it is asked for. An answer is then a few array reads for each rewrite
+// that the row went through.
+//
+// The stored form is that of Lance tables: docs/format/fri.md. This package reads
+// and writes index version 0; version 1 (tagged transitions, stable partitions) is
+// refused as not supported.
+package fri
