@@ -111,8 +111,8 @@ type RewriteRequest struct {
 	// MemoryLimit bounds the bytes held at a time, roughly; 0 is the engine's
 	// own choice.
 	MemoryLimit uint64
-	// Progress, if set, is told of rows (times columns) and bytes as they are
-	// done. It is called from several goroutines and must not block.
+	// Progress, if set, is told of the bytes read and written since its last
+	// call. It is called from several goroutines and must not block.
 	Progress func(bytesRead, bytesWritten uint64)
 }
 
