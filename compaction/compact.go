@@ -1,0 +1,178 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// Report is what [Compact] did. It is plain data.
+type Report struct {
+	Table string `json:"table"`
+	// Committed is false if there was nothing to do.
+	Committed bool `json:"committed"`
+	// Version is the version that holds the compaction, or the one that needed none.
+	Version     uint64   `json:"version"`
+	ReadVersion uint64   `json:"read_version"`
+	RebasedOver []uint64 `json:"rebased_over"`
+
+	GroupsPublished  int         `json:"groups_published"`
+	GroupsLost       int         `json:"groups_lost"`
+	Lost             []LostGroup `json:"lost,omitempty"`
+	FragmentsRemoved int         `json:"fragments_removed"`
+	FragmentsAdded   int         `json:"fragments_added"`
+
+	RowsWritten  uint64 `json:"rows_written"`
+	BytesRead    uint64 `json:"bytes_read"`
+	BytesWritten uint64 `json:"bytes_written"`
+
+	FRI      FRIReport       `json:"fri"`
+	Policy   IndexPolicy     `json:"index_policy"`
+	Reason   string          `json:"index_policy_reason"`
+	Forced   bool            `json:"forced,omitempty"`
+	Indexes  []IndexDecision `json:"indexes"`
+	Attempts int             `json:"attempts"`
+	// Leftover are objects of lost groups that could not be deleted.
+	Leftover  []table.Object `json:"leftover,omitempty"`
+	ElapsedMS int64          `json:"elapsed_ms"`
+}
+
+// FRIReport is the part of a Report about the fragment reuse index.
+type FRIReport struct {
+	Published        bool `json:"published"`
+	TransitionsAdded int  `json:"transitions_added"`
+}
+
+// PlanLatest plans the newest version as [Compact] does.
+func PlanLatest(ctx context.Context, e table.Engine, opts Options) (Planned, error) {
+	s, err := loadLatest(ctx, e)
+	if err != nil {
+		return Planned{}, err
+	}
+	return PlanSnapshot(ctx, e, s, opts)
+}
+
+// PlanSnapshot is [Plan] with what only the engine knows: its advice, and the
+// coverage that readers of the version's fragment reuse index, if it has one, see.
+// It is how [Compact] plans.
+func PlanSnapshot(ctx context.Context, e table.Engine, s *table.Snapshot, opts Options) (Planned, error) {
+	v, err := viewIndexes(ctx, e, s)
+	if err != nil {
+		return Planned{}, err
+	}
+	opts.Advice = table.AdvisedReusePolicy(e)
+	return plan(s, v, opts)
+}
+
+func loadLatest(ctx context.Context, e table.Engine) (*table.Snapshot, error) {
+	s, err := e.Load(ctx, 0)
+	if err != nil {
+		return nil, fmt.Errorf("compaction: load the latest version: %w", err)
+	}
+	return s, nil
+}
+
+// Compact plans the newest version, executes the tasks, several at a time, and
+// publishes the results. It either commits once or leaves the table as it was;
+// what it wrote in vain it deletes, and [Leftovers] of the error names what could not
+// be deleted. Nothing to do is no error. A [table.ErrConflict] asks to
+// call it again.
+func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Report, error) {
+	start := time.Now()
+	ev.EnsureDefaults()
+	opts.EnsureDefaults()
+	s, err := loadLatest(ctx, e)
+	if err != nil {
+		return Report{}, err
+	}
+	plan, err := PlanSnapshot(ctx, e, s, opts)
+	info := PlanInfo{Table: s.Table, ReadVersion: s.Version, Tasks: len(plan.Tasks), Policy: plan.Decision.Policy, Err: err}
+	for _, t := range plan.Tasks {
+		info.Fragments += len(t.Sources)
+		info.Rows += t.Rows
+		info.Bytes += t.Bytes
+	}
+	ev.PlanEnd(info)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{
+		Table: plan.Table, Version: plan.ReadVersion, ReadVersion: plan.ReadVersion, RebasedOver: []uint64{},
+		Policy: plan.Decision.Policy, Reason: plan.Decision.Reason, Forced: plan.Decision.Forced, Indexes: plan.Decision.Indexes,
+	}
+	if len(plan.Tasks) > 0 {
+		results, err := executeAll(ctx, e, s, plan.Tasks, opts, ev)
+		if err != nil {
+			return Report{}, err
+		}
+		out, err := Publish(ctx, e, results, opts, ev)
+		if err != nil {
+			return Report{}, err
+		}
+		report.add(out, results)
+	}
+	report.ElapsedMS = time.Since(start).Milliseconds()
+	return report, nil
+}
+
+// add fills in what was published.
+func (r *Report) add(out Outcome, results []Result) {
+	r.Committed = true
+	r.Version, r.RebasedOver, r.Attempts = out.Version, out.RebasedOver, out.Attempts
+	r.GroupsPublished, r.GroupsLost, r.Lost, r.Leftover = len(out.Published), len(out.Lost), out.Lost, out.Leftover
+	r.FRI = FRIReport{Published: out.Transitions > 0, TransitionsAdded: out.Transitions}
+	r.Policy, r.Reason, r.Forced, r.Indexes = out.Decision.Policy, out.Decision.Reason, out.Decision.Forced, out.Decision.Indexes
+	written := map[table.FragmentID]Result{}
+	for _, res := range results {
+		written[res.Task.Sources[0].ID] = res
+		r.BytesRead += res.BytesRead
+		r.BytesWritten += res.BytesWritten
+	}
+	for _, g := range out.Published {
+		r.FragmentsRemoved += len(g.Sources)
+		r.FragmentsAdded += len(g.Destinations)
+		r.RowsWritten += written[g.Sources[0]].Task.Rows
+	}
+}
+
+// executeAll executes all tasks or, if one fails, none: what the others wrote is
+// deleted then.
+func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []Task, opts Options, ev Events) ([]Result, error) {
+	// All are asked about before any of them writes.
+	if rw, ok := e.(table.Rewriter); ok {
+		for _, t := range tasks {
+			if err := rw.CanRewrite(ctx, s, t.SourceIDs()); err != nil {
+				return nil, fmt.Errorf("compaction: table %s version %d: fragments %s: %w", t.Table, t.ReadVersion, idList(t.SourceIDs()), err)
+			}
+		}
+	}
+	parallel := min(opts.Threads, len(tasks))
+	m := newMeter(ev, tasks)
+	results := make([]Result, len(tasks))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, t := range tasks {
+		t.Writing.Threads = max(opts.Threads/parallel, 1)
+		t.Writing.MemoryLimit = opts.MemoryLimit / uint64(parallel)
+		g.Go(func() (err error) {
+			if err = gctx.Err(); err == nil {
+				results[i], err = execute(gctx, e, s, t, ev, m)
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	if err == nil {
+		return results, nil
+	}
+	var objects []table.Object
+	for _, r := range results {
+		objects = append(objects, r.Objects...)
+	}
+	return nil, errors.Join(err, discard(ctx, e, objects, ev))
+}

@@ -1,0 +1,53 @@
+package compaction
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// retarget replaces, in the coverage of m, the old fragments of every group that
+// m covers by the new ones. A group without new fragments, because no row of it
+// was left, is not replaced: the claim on the vanished fragments is then what
+// keeps readers from following the index's addresses into them.
+func retarget(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, changed bool) {
+	coverage = slices.Clone(m.Coverage)
+	for _, w := range swaps {
+		if len(w.new) == 0 || covered(m, w.old) < len(w.old) {
+			continue
+		}
+		changed = true
+		coverage = slices.DeleteFunc(coverage, func(id table.FragmentID) bool {
+			_, old := slices.BinarySearch(w.old, id)
+			return old
+		})
+		coverage = append(coverage, w.new...)
+	}
+	slices.Sort(coverage)
+	return coverage, changed
+}
+
+// straddles names an index that will be read through and covers some of the
+// group's fragments but not all, or returns "". Rows that such an index does not
+// hold would be claimed by it in the new fragments, or the reverse.
+func straddles(indexes []table.IndexMeta, group []table.FragmentID) string {
+	for _, m := range indexes {
+		if n := covered(m, group); readsThrough(m) && n > 0 && n < len(group) {
+			return fmt.Sprintf("index %q covers %d of its %d fragments", m.Name, n, len(group))
+		}
+	}
+	return ""
+}
+
+// signature tells apart fragments that must not share a group: it is the set of
+// read-through index segments that cover the fragment.
+func signature(indexes []table.IndexMeta, id table.FragmentID) string {
+	var out []byte
+	for _, m := range indexes {
+		if readsThrough(m) && m.Covers(id) {
+			out = append(out, m.UUID[:]...)
+		}
+	}
+	return string(out)
+}

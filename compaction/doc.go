@@ -1,0 +1,84 @@
+// Package compaction merges the small fragments of a table, gets rid of deleted
+// rows, and publishes the result without getting in anybody's way. It drives any
+// engine that implements [table.Engine].
+//
+// # Three steps
+//
+//	                 Plan             Execute              Publish
+//	table ─────────▶ tasks ─────────▶ results ──────────▶ one new version
+//	(a snapshot)     (plain data)     (plain data,        (or none)
+//	                                   new objects)
+//
+//	                 pure: no I/O     writes, commits     the only step that
+//	                                  nothing; may run    commits
+//	                                  on other machines
+//
+// [Plan] chooses groups of fragments in one snapshot of the table and says why. A
+// [Task] carries everything that its execution needs, the caller's options
+// included. [Execute] writes the group's live rows as new fragments, which nothing
+// refers to, and returns a [Result] that names every object it wrote. [Publish]
+// replaces old fragments by new ones, for all results in one commit. [Compact] is
+// the three in a row.
+//
+// # Others go on writing
+//
+// A compaction reads one version and is committed over a later one. For every
+// attempt Publish loads the newest version and looks at each group afresh: may it
+// still replace its sources (rebase.go), under which ids, with which coverage of
+// indexes, added to which history of changes of address (propose.go)? What does not
+// hold any more is lost and its objects are deleted; the rest is published. Nothing
+// that depends on the version being replaced outlives the attempt.
+//
+// # Invariants
+//
+//   - A compaction changes no row and loses none: the new fragments of a group hold
+//     the rows that were alive in its sources, in order, when it was read.
+//   - Only Publish commits, and at most once, whatever answers get lost: its
+//     transaction is named after the executions that it publishes, and looked for
+//     before anything is concluded from an error.
+//   - Every object that was written is committed, deleted, or named by an error or
+//     report: [Leftovers], Outcome.Leftover. Nothing is deleted while a version
+//     that is not known yet might refer to it.
+//   - The read version of a transaction is the oldest version that its tasks read.
+//   - Every survivor's old address can be translated by the history that was
+//     committed with it, if one was: it records what was alive when the task read,
+//     not what is alive at the commit.
+//   - Secondary indexes answer right afterwards; see policy.go for how, and for who
+//     reads them.
+//   - Compacting twice in a row does nothing the second time.
+//
+// # Errors
+//
+// They wrap the sentinels of package table: [table.ErrConflict] (run again; nothing
+// was published), [table.ErrUnsupported] and [table.ErrCorrupt] (the table; nothing
+// was written), [table.ErrTerminal] (the task is out of date; plan again), and
+// [table.ErrAmbiguousCommit] (publish the same results again to find out).
+//
+// # Example
+//
+// A table of three fragments of 4 rows. Row 1 of fragment 0 and rows 0 and 3 of
+// fragment 2 are deleted.
+//
+//	fragment 0   0:0 0:1†0:2 0:3      group 0-2, 9 live rows
+//	fragment 1   1:0 1:1 1:2 1:3  ──▶ fragment 3   3:0 3:1 ... 3:8
+//	fragment 2   2:0†2:1 2:2 2:3†
+//
+// Row 2:1 was live row number 3 + 4 + 0 of the group, so it is row 3:7 now. With a
+// fragment reuse index in the commit anybody can work that out from 12 bits and
+// four row counts: see package fri.
+//
+// As a library, with progress and a choice of what becomes of indexes:
+//
+//	report, err := compaction.Compact(ctx, engine, compaction.Options{
+//		TargetRows:  1 << 20,
+//		IndexPolicy: compaction.IndexLeave,
+//	}, compaction.Tee(
+//		compaction.LogEvents(slog.Default()),
+//		compaction.Events{Progress: func(p compaction.ProgressInfo) { bar.Set(p.BytesDone) }},
+//	))
+//	if table.Classify(err) == table.OutcomeRetryable {
+//		// somebody rewrote or deleted what was being compacted: run again
+//	}
+//
+// Spread over machines, the middle step travels as JSON; see Example_distributed.
+package compaction

@@ -1,0 +1,194 @@
+package compaction
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// Mode says how the bytes of a group are rewritten.
+type Mode string
+
+// The modes.
+const (
+	// ModeAuto lets the engine choose.
+	ModeAuto Mode = "auto"
+	// ModeCopy copies encoded pages without decoding them. Not supported yet.
+	ModeCopy Mode = "copy"
+	// ModeReencode decodes every page and encodes the surviving rows anew.
+	ModeReencode Mode = "reencode"
+)
+
+// FRIMode says whether a compaction publishes a fragment reuse index.
+type FRIMode string
+
+// The fragment reuse index modes.
+const (
+	// FRIAuto publishes one when the engine's advice and the index policy want it.
+	FRIAuto FRIMode = "auto"
+	// FRIAlways publishes one, or refuses if some reader would answer wrongly.
+	FRIAlways FRIMode = "always"
+	// FRINever publishes none.
+	FRINever FRIMode = "never"
+)
+
+// IndexPolicy says what happens to the secondary indexes that cover rewritten
+// fragments; see policy.go.
+type IndexPolicy string
+
+// The index policies.
+const (
+	// IndexAuto decides between the two below by what is right everywhere.
+	IndexAuto IndexPolicy = "auto"
+	// IndexLeave touches no index: it goes on claiming the fragments that it was
+	// built from, and readers scan the rewritten rows.
+	IndexLeave IndexPolicy = "leave"
+	// IndexThrough publishes a fragment reuse index, and indexes that cover a
+	// group wholly go on answering for it through that.
+	IndexThrough IndexPolicy = "through"
+	// IndexRemap rewrites the indexes in the same commit. Not supported yet.
+	IndexRemap IndexPolicy = "remap"
+)
+
+// AnyDeletion is the deletion threshold that makes a single deleted row enough.
+const AnyDeletion = math.SmallestNonzeroFloat64
+
+// Options is everything that a caller can ask of a compaction. The zero value
+// means the defaults. Options that decide what is done travel inside the tasks
+// that [Plan] makes, so that planning, executing and publishing cannot disagree.
+type Options struct {
+	// TargetRows is the number of rows of a full fragment. Fragments with fewer
+	// physical rows are merged with their neighbours. New fragments are full, but
+	// for the last one, and where that would hold less than an eighth of the
+	// others' rows, its rows are shared among them. The default is 1048576.
+	TargetRows uint64
+	// MaxBytesPerFile is the size of a full fragment, whatever its rows: without
+	// it a table of large values would be merged again and again. It is kept on
+	// average, not exactly. The default is 16 GiB.
+	MaxBytesPerFile uint64
+	// DeletionThreshold is the share of deleted rows above which (not at which) a
+	// fragment is rewritten for their sake alone, even a full one. 1 or more
+	// turns this off; AnyDeletion is the smallest threshold. The default is 0.1.
+	DeletionThreshold float64
+
+	// MaxSourceRows bounds the live rows that one run takes. The default is no
+	// bound.
+	MaxSourceRows uint64
+	// MaxSourceBytes bounds the recorded bytes of the fragments that one run
+	// takes. The default is no bound.
+	MaxSourceBytes uint64
+	// MaxSourceFragments bounds the number of fragments that one run takes. The
+	// default is no bound.
+	MaxSourceFragments int
+	// ExcludeFragments are left alone. The default is none.
+	ExcludeFragments []table.FragmentID
+
+	// Threads bounds the parallelism, over tasks and inside them. The default is
+	// the number of CPUs.
+	Threads int
+	// MemoryLimit bounds, roughly, the bytes that the tasks running at one time
+	// hold together. The default is the engine's own choice.
+	MemoryLimit uint64
+	// NoSync leaves flushing of data files to the operating system; see
+	// [table.WriteOptions]. The default is false.
+	NoSync bool
+	// Mode says how bytes are rewritten. The default is ModeAuto.
+	Mode Mode
+
+	// FRI says whether a fragment reuse index is published. The default is
+	// FRIAuto.
+	FRI FRIMode
+	// IndexPolicy says what happens to indexes. The default is IndexAuto.
+	IndexPolicy IndexPolicy
+	// Advice is the engine's word on when FRIAuto should publish; [Compact] takes
+	// it from the engine, a caller of [Plan] from [table.AdvisedReusePolicy]. The
+	// default is table.ReuseAlways.
+	Advice table.ReusePolicy
+	// Force publishes also what some reader is known to answer wrongly. The
+	// default is false.
+	Force bool
+
+	// MaxAttempts bounds how often [Publish] tries to commit while other writers
+	// are faster. The default is 20.
+	MaxAttempts int
+
+	// sleep is time passing; tests replace it. The default is a timer.
+	sleep func(context.Context, time.Duration) error
+}
+
+// EnsureDefaults replaces zero values by their defaults.
+func (o *Options) EnsureDefaults() {
+	def(&o.TargetRows, 1<<20)
+	def(&o.MaxBytesPerFile, 16<<30)
+	def(&o.DeletionThreshold, 0.1)
+	def(&o.MaxSourceRows, math.MaxUint64)
+	def(&o.MaxSourceBytes, math.MaxUint64)
+	def(&o.MaxSourceFragments, math.MaxInt)
+	def(&o.Threads, runtime.NumCPU())
+	def(&o.Mode, ModeAuto)
+	def(&o.FRI, FRIAuto)
+	def(&o.IndexPolicy, IndexAuto)
+	def(&o.MaxAttempts, 20)
+	if o.sleep == nil {
+		o.sleep = sleep
+	}
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate reports the first option that makes no sense, after EnsureDefaults.
+// Options that are sensible and not supported yet are [table.ErrUnsupported].
+func (o *Options) Validate() error {
+	switch {
+	case o.TargetRows > 1<<31:
+		return fmt.Errorf("compaction: target of %d rows a fragment is above 2^31: row offsets have 32 bits", o.TargetRows)
+	case o.DeletionThreshold < 0 || math.IsNaN(o.DeletionThreshold):
+		return fmt.Errorf("compaction: deletion threshold %v is not a share", o.DeletionThreshold)
+	case o.MaxSourceFragments < 0 || o.Threads < 0 || o.MaxAttempts < 0:
+		return fmt.Errorf("compaction: negative bound: source fragments %d, threads %d, attempts %d", o.MaxSourceFragments, o.Threads, o.MaxAttempts)
+	case !slices.Contains([]Mode{ModeAuto, ModeCopy, ModeReencode}, o.Mode):
+		return fmt.Errorf("compaction: mode %q is none of auto, copy, reencode", o.Mode)
+	case o.Mode == ModeCopy:
+		return table.Unsupportedf("compaction: mode copy is not supported yet: use auto or reencode")
+	}
+	return o.publishing().validate()
+}
+
+// publishing is the part of the options that decides what a commit contains.
+func (o *Options) publishing() Publishing {
+	return Publishing{FRI: o.FRI, IndexPolicy: o.IndexPolicy, Advice: o.Advice, Force: o.Force}
+}
+
+// Publishing is the part of [Options] that decides what a commit contains beside
+// the rewritten fragments.
+type Publishing struct {
+	FRI         FRIMode           `json:"fri"`
+	IndexPolicy IndexPolicy       `json:"index_policy"`
+	Advice      table.ReusePolicy `json:"advice"`
+	Force       bool              `json:"force,omitempty"`
+}
+
+func (p Publishing) validate() error {
+	switch {
+	case !slices.Contains([]FRIMode{FRIAuto, FRIAlways, FRINever}, p.FRI):
+		return fmt.Errorf("compaction: fragment reuse index mode %q is none of auto, always, never", p.FRI)
+	case p.IndexPolicy == IndexRemap:
+		return table.Unsupportedf("compaction: index policy remap is not supported yet: indexes cannot be rewritten with the data. " +
+			"Use leave, and rebuild or remap the indexes afterwards (the remap service will do that)")
+	case !slices.Contains([]IndexPolicy{IndexAuto, IndexLeave, IndexThrough}, p.IndexPolicy):
+		return fmt.Errorf("compaction: index policy %q is none of auto, leave, through, remap", p.IndexPolicy)
+	case p.IndexPolicy == IndexThrough && p.FRI == FRINever:
+		return fmt.Errorf("compaction: index policy through reads through the fragment reuse index, and that is never to be published")
+	}
+	return nil
+}

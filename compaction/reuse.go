@@ -1,0 +1,155 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/table"
+)
+
+// indexView is a version's indexes as its readers see them.
+type indexView struct {
+	indexes []table.IndexMeta
+	// obstacle says in words why the table's fragment reuse index cannot be
+	// extended; empty if it can, or if there is none yet.
+	obstacle string
+}
+
+// EffectiveIndexes returns the snapshot's indexes with the coverage that readers
+// see: as stored, and followed through the table's fragment reuse index. One that
+// is of a kind to come is not followed.
+func EffectiveIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) ([]table.IndexMeta, error) {
+	v, err := viewIndexes(ctx, e, s)
+	return v.indexes, err
+}
+
+// viewIndexes reads the snapshot's fragment reuse index, if it has one, and
+// applies it to the coverage of the indexes. Readers do that, too: an index of a
+// table that others compacted may claim, as stored, fragments that were rewritten
+// long ago, and as read the ones that came of them. Planning by what is stored
+// would form groups that an index covers in part.
+func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexView, error) {
+	v := indexView{indexes: s.Indexes}
+	if s.Reuse == nil {
+		return v, nil
+	}
+	h, err := readHistory(ctx, e, s)
+	if errors.Is(err, table.ErrUnsupported) {
+		v.obstacle = "the table has a fragment reuse index that cannot be extended: " + err.Error()
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.indexes = slices.Clone(s.Indexes)
+	for i, m := range v.indexes {
+		if !m.System && m.CoverageKnown {
+			v.indexes[i].Coverage = followed(h, m.Coverage)
+		}
+	}
+	return v, nil
+}
+
+// followed re-targets a coverage by every transition of the history, by the rule
+// that readers follow: old fragments out, and the new ones in if all the old ones
+// were covered.
+func followed(h *fri.History, coverage []table.FragmentID) []table.FragmentID {
+	set := make(map[table.FragmentID]bool, len(coverage))
+	for _, id := range coverage {
+		set[id] = true
+	}
+	for _, t := range h.All() {
+		n := 0
+		for _, d := range t.Sources() {
+			if set[d.ID] {
+				n++
+				delete(set, d.ID)
+			}
+		}
+		if n == len(t.Sources()) {
+			for _, d := range t.Destinations() {
+				set[d.ID] = true
+			}
+		}
+	}
+	out := make([]table.FragmentID, 0, len(set))
+	for id := range set {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// readHistory returns the snapshot's history, an empty one if it has none.
+func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.History, error) {
+	if s.Reuse == nil {
+		return &fri.History{}, nil
+	}
+	content, err := e.ReuseIndex(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
+	}
+	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	if err != nil {
+		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
+	}
+	return h, nil
+}
+
+// transition is the change of address that a result makes once its fragments have
+// the given ids.
+func transition(r Result, destinations []table.Fragment) (*fri.Transition, error) {
+	var b fri.Builder
+	for i, f := range r.Task.Sources {
+		deleted, err := r.deletedAt(i)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.AddSource(fri.DigestOf(f), deleted); err != nil {
+			return nil, err
+		}
+	}
+	digests := make([]fri.Digest, len(destinations))
+	for i, f := range destinations {
+		// As written: what was deleted since is the business of the fragment's
+		// deletion vector.
+		digests[i] = fri.Digest{ID: f.ID, PhysicalRows: f.PhysicalRows}
+	}
+	return b.Build(digests)
+}
+
+// extend adds the groups' changes of address to the history in the version that is
+// being replaced, dated with the version that the commit becomes: an index built
+// before that one predates the move, whatever its builder read. It returns the
+// number of transitions added, and no update if that is zero.
+func extend(ctx context.Context, e table.Engine, base *table.Snapshot, results []Result, groups []table.RewriteGroup) (*table.ReuseIndexUpdate, int, error) {
+	h, err := readHistory(ctx, e, base)
+	if err != nil {
+		return nil, 0, err
+	}
+	var ts []*fri.Transition
+	var added []table.FragmentID
+	for i, r := range results {
+		if len(groups[i].New) == 0 {
+			// No live row moved, so no address has to be followed, and readers are
+			// known that stumble over a change of address without survivors.
+			continue
+		}
+		t, err := transition(r, groups[i].New)
+		if err != nil {
+			return nil, 0, fmt.Errorf("compaction: table %s: change of address of fragments %s: %w", base.Table, idList(r.Task.SourceIDs()), err)
+		}
+		ts = append(ts, t)
+		added = append(added, fragmentIDs(groups[i].New)...)
+	}
+	if len(ts) == 0 {
+		return nil, 0, nil
+	}
+	if h, err = h.Append(base.Version+1, ts...); err != nil {
+		return nil, 0, fmt.Errorf("compaction: table %s version %d: %w", base.Table, base.Version, err)
+	}
+	return &table.ReuseIndexUpdate{Content: h.Encode(), IndexVersion: h.IndexVersion(), Coverage: added}, len(ts), nil
+}
