@@ -36,5 +36,13 @@
 //	def     0  1     2    3    0
 //	values  1  junk            2                three visible entries
 //
+// # Dropping and gathering rows
+//
+// A [Cursor] walks over the rows of a block, a [Builder] gathers rows at a cursor
+// into a new block, however the pages that they come from declare their layers.
+// Dropping the deleted rows of a column, cutting it into pages and merging pages
+// are all this: take some rows, skip others. Rows are copied by runs, and fixed
+// values by memory moves.
+//
 // Nothing in this package reads or writes bytes; package encoding does.
 package level

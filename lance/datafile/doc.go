@@ -1,0 +1,50 @@
+// Package datafile reads and writes Lance data files of the formats 2.1 and 2.2,
+// one leaf column at a time, as blocks in level space (package level). What turns
+// blocks into Arrow is package assemble; the encodings of pages are package
+// encoding.
+//
+// # Container
+//
+// A file has no header; it is found from its last 40 bytes. In order:
+//
+//	page buffers, each at a multiple of 64 bytes
+//	schema and row count (a FileDescriptor), at a multiple of 64 bytes
+//	the columns' metadata, one message each
+//	a table of the position and size of each column's metadata
+//	a table of the position and size of each global buffer; number 0 is the schema
+//	footer: three positions, two counts, the version, "LANC"
+//
+// A column is the pages of one leaf of the schema. A page is some consecutive
+// rows; pages of different columns do not share row boundaries. A page's
+// description says how its buffers are encoded and which levels it has.
+//
+// # Which column is which
+//
+// Columns are in the order of [schema.Schema.Leaves] when a file is written, but
+// a reader must not count on it: a table's manifest says which field each column
+// of a file holds.
+//
+// # Invariants
+//
+//   - Nothing that a file says is believed: every position, size, width and count
+//     is checked before it is used or allocated for. Damage is ErrCorrupt, what
+//     is well-formed but unknown is ErrUnsupported, and neither panics.
+//   - Memory is bounded by a block of about 8 MiB a column that is being read,
+//     whatever the size of pages, unless a single row is larger.
+//
+// # Worked example
+//
+//	f, err := datafile.Open(r, size, "data/x.lance")
+//	leaf := f.Schema().Leaves()[0]
+//	column, err := f.Column(0)
+//	err = column.Check(leaf) // can every page be read? no data is read yet
+//	for block, err := range column.Blocks(ctx, leaf) {
+//		...
+//	}
+//
+// And to write one:
+//
+//	w, err := datafile.NewWriter(out, datafile.V2_2, tableSchema, datafile.WriterOptions{})
+//	err = w.Column(0).Append(block) // any goroutine, one a column
+//	info, err := w.Finish()         // what the manifest has to record
+package datafile

@@ -1,0 +1,342 @@
+package encoding
+
+import (
+	"context"
+
+	"github.com/rehome-db/rehome/lance/datafile/fsst"
+	"github.com/rehome-db/rehome/lance/datafile/level"
+	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/table"
+)
+
+// fullZip decodes pages of wide values, in which each value stands behind its
+// levels. Buffers: the entries back to back; where rows begin, if entries differ
+// in size.
+type fullZip struct {
+	path     path
+	bitsDef  int
+	control  int // bytes of the word that holds the levels
+	fixed    int // bytes of a value; 0 for strings
+	validity int // bytes of item validity that each value begins with
+
+	length  int // bytes of a string's length
+	symbols *fsst.Table
+	general *general
+}
+
+func (d *Decoder) planFullZip(l *enc21pb.FullZipLayout, p Page) (*fullZip, error) {
+	z := &fullZip{bitsDef: int(l.GetBitsDef())}
+	var err error
+	if z.path, err = d.path(l.GetLayers()); err != nil {
+		return nil, err
+	}
+	if l.GetBitsRep() > 16 || l.GetBitsDef() > 16 {
+		return nil, table.Corruptf("encoding: levels of %d and %d bits", l.GetBitsRep(), l.GetBitsDef())
+	}
+	switch bits := l.GetBitsRep() + l.GetBitsDef(); {
+	case bits == 0:
+	case bits <= 8:
+		z.control = 1
+	case bits <= 16:
+		z.control = 2
+	default:
+		z.control = 4
+	}
+	if (l.GetBitsRep() > 0) != (z.path.maxRep > 0) {
+		return nil, table.Corruptf("encoding: repetition levels and list layers do not go together")
+	}
+	if l.GetBitsDef() == 0 {
+		z.path = z.path.allPresent()
+	}
+	switch d.typ.Kind {
+	case level.Fixed, level.FixedList:
+		err = z.planFixed(l, d.typ, d.limits.Expanded)
+	case level.Variable:
+		err = z.planStrings(l, d.limits.Expanded)
+	default:
+		err = table.Corruptf("encoding: full-zip values in a column without values")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return z, z.checkBuffers(p)
+}
+
+func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) error {
+	e := l.GetValueCompression()
+	bits, ok := l.GetDetails().(*enc21pb.FullZipLayout_BitsPerValue)
+	if !ok || t.ValueBits()%8 != 0 {
+		return unsupported(e)
+	}
+	z.fixed = t.ValueBits() / 8
+	if t.Kind == level.Fixed {
+		flat, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_Flat)
+		if !ok {
+			return unsupported(e)
+		}
+		if err := flatWidth(flat.Flat, t.Bits); err != nil {
+			return err
+		}
+	} else {
+		lists, err := compileLists(e, t, limit)
+		if err != nil {
+			return err
+		}
+		if lists.general != nil {
+			return unsupported(e)
+		}
+		if lists.validity {
+			z.validity = (t.Dim + 7) / 8
+		}
+	}
+	if want := 8 * (z.fixed + z.validity); int(bits.BitsPerValue) != want {
+		return table.Corruptf("encoding: full-zip values of %d bits, want %d", bits.BitsPerValue, want)
+	}
+	return nil
+}
+
+func (z *fullZip) planStrings(l *enc21pb.FullZipLayout, limit int) error {
+	e := l.GetValueCompression()
+	bits, ok := l.GetDetails().(*enc21pb.FullZipLayout_BitsPerOffset)
+	if !ok {
+		return unsupported(e)
+	}
+	if bits.BitsPerOffset != 32 && bits.BitsPerOffset != 64 {
+		return table.Corruptf("encoding: lengths of %d bits", bits.BitsPerOffset)
+	}
+	z.length = int(bits.BitsPerOffset) / 8
+	inner := e
+	switch c := e.GetCompression().(type) {
+	case *enc21pb.CompressiveEncoding_Fsst:
+		var err error
+		if z.symbols, err = fsst.ParseTable(c.Fsst.GetSymbolTable()); err != nil {
+			return err
+		}
+		inner = c.Fsst.GetValues()
+	case *enc21pb.CompressiveEncoding_General:
+		if err := checkScheme(c.General.GetCompression()); err != nil {
+			return err
+		}
+		z.general = &general{scheme: c.General.GetCompression().GetScheme(), limit: limit}
+		inner = c.General.GetValues()
+	}
+	v, ok := inner.GetCompression().(*enc21pb.CompressiveEncoding_Variable)
+	if !ok {
+		return unsupported(e)
+	}
+	_, err := offsetBits(v.Variable, e)
+	return err
+}
+
+// stride is the size of an entry if all are of one size, else 0.
+func (z *fullZip) stride() uint64 {
+	if z.length > 0 || z.path.maxRep > 0 {
+		return 0
+	}
+	return uint64(z.control + z.validity + z.fixed)
+}
+
+func (z *fullZip) checkBuffers(p Page) error {
+	stride := z.stride()
+	switch {
+	case len(p.Buffers) == 0:
+		return table.Corruptf("encoding: a full-zip page without buffers")
+	case stride > 0 && p.Buffers[0].Size/stride != p.Rows,
+		stride > 0 && p.Buffers[0].Size%stride != 0:
+		return table.Corruptf("encoding: %d bytes for %d entries of %d bytes", p.Buffers[0].Size, p.Rows, stride)
+	case stride == 0 && len(p.Buffers) < 2:
+		return table.Corruptf("encoding: a full-zip page without repetition index")
+	case stride == 0:
+		_, err := z.indexWidth(p)
+		return err
+	}
+	return nil
+}
+
+// indexWidth returns the size of the repetition index's entries, which are one
+// more than there are rows.
+func (z *fullZip) indexWidth(p Page) (int, error) {
+	size := p.Buffers[1].Size
+	switch width := size / (p.Rows + 1); {
+	case size%(p.Rows+1) != 0:
+	case width == 1, width == 2, width == 4, width == 8:
+		return int(width), nil
+	}
+	return 0, table.Corruptf("encoding: a repetition index of %d bytes for %d rows", size, p.Rows)
+}
+
+func (z *fullZip) run(ctx context.Context, d *Decoder, p Page, e *emitter) error {
+	d.out.begin(d.typ, z.path)
+	e.row = e.from
+	if z.stride() > 0 {
+		return z.runStride(ctx, d, p, e)
+	}
+	return z.runIndexed(ctx, d, p, e)
+}
+
+// runStride decodes entries that are all of one size, each a row.
+func (z *fullZip) runStride(ctx context.Context, d *Decoder, p Page, e *emitter) error {
+	stride := z.stride()
+	step := min(max(uint64(d.limits.BlockBytes)/stride, 1), uint64(d.limits.BlockEntries))
+	for !e.done() {
+		rows := min(step, e.to-e.row)
+		var err error
+		d.in, err = read(ctx, p, d.in, Buffer{p.Buffers[0].Offset + e.row*stride, rows * stride})
+		if err != nil {
+			return err
+		}
+		if z.control == 0 && z.validity == 0 {
+			// The entries are the values: nothing to take apart.
+			b := level.Block{Type: d.typ, Rows: int(rows), Layers: z.path.layers,
+				Values: level.Values{N: int(rows), Data: d.in}}
+			if err := e.emit(&b); err != nil {
+				return err
+			}
+			continue
+		}
+		s := &d.out
+		s.v.Data = grow(s.v.Data, int(rows)*z.fixed)
+		for in := d.in; len(in) > 0; {
+			if in, err = z.entry(s, in); err != nil {
+				return err
+			}
+		}
+		if err := s.finish(e, s.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runIndexed decodes entries of any size, finding rows by the repetition index.
+func (z *fullZip) runIndexed(ctx context.Context, d *Decoder, p Page, e *emitter) error {
+	width, err := z.indexWidth(p)
+	if err != nil {
+		return err
+	}
+	d.aux, err = read(ctx, p, d.aux, Buffer{p.Buffers[1].Offset + e.from*uint64(width), (e.to - e.from + 1) * uint64(width)})
+	if err != nil {
+		return err
+	}
+	start := func(row uint64) uint64 { return loadWord(d.aux[int(row-e.from)*width:], width) }
+	if end := start(e.to); e.from == 0 && start(0) != 0 || e.to == p.Rows && end != p.Buffers[0].Size {
+		return table.Corruptf("encoding: the repetition index does not span the %d bytes of the page", p.Buffers[0].Size)
+	}
+	s := &d.out
+	for !e.done() {
+		from := start(e.row)
+		to, until := e.row, from
+		for to < e.to && int(to-e.row) < d.limits.BlockEntries {
+			next := start(to + 1)
+			if next < until || next > p.Buffers[0].Size {
+				return table.Corruptf("encoding: row %d ends at byte %d of %d, after %d", to, next, p.Buffers[0].Size, until)
+			}
+			if to > e.row && next-from > uint64(d.limits.BlockBytes) {
+				break
+			}
+			to, until = to+1, next
+		}
+		d.in, err = read(ctx, p, d.in, Buffer{p.Buffers[0].Offset + from, until - from})
+		if err != nil {
+			return err
+		}
+		in := d.in
+		for row := e.row; row < to; row++ {
+			// A row is one entry, or with lists as many as fill it; the entry
+			// that begins it is the only one that does.
+			begun := s.rows
+			left := int(start(row+1) - start(row))
+			for used := 0; used < left || s.rows == begun; {
+				rest, err := z.entry(s, in[:left-used])
+				if err != nil {
+					return err
+				}
+				n := left - used - len(rest)
+				used, in = used+n, in[n:]
+				if s.rows != begun+1 || n == 0 {
+					return table.Corruptf("encoding: row %d does not begin where the repetition index says", row)
+				}
+			}
+		}
+		if err := s.finish(e, s.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry decodes the entry at the start of in and returns what follows it.
+func (z *fullZip) entry(s *sink, in []byte) ([]byte, error) {
+	if len(in) < z.control {
+		return nil, table.Corruptf("encoding: an entry ends within its levels")
+	}
+	var rep, def uint16
+	if z.control > 0 {
+		w := loadWord(in, z.control)
+		rep, def = uint16(w>>z.bitsDef), uint16(w&(1<<z.bitsDef-1))
+		in = in[z.control:]
+		if rep > s.path.maxRep || def > s.path.maxDef {
+			return nil, table.Corruptf("encoding: levels %d and %d, the largest are %d and %d", rep, def, s.path.maxRep, s.path.maxDef)
+		}
+	}
+	if s.path.maxRep > 0 {
+		s.rep = append(s.rep, rep)
+	}
+	if s.path.maxDef > 0 {
+		s.def = append(s.def, def)
+	}
+	if rep == s.path.maxRep {
+		s.rows++
+	}
+	s.entries++
+	if def > s.path.maxVisible {
+		return in, nil
+	}
+	if z.length > 0 {
+		return z.stringEntry(s, in, def)
+	}
+	if len(in) < z.validity+z.fixed {
+		return nil, table.Corruptf("encoding: %d bytes for a value of %d", len(in), z.validity+z.fixed)
+	}
+	if z.validity > 0 {
+		s.v.ItemValid = level.AppendBits(s.v.ItemValid, s.v.N*s.typ.Dim, in, 0, s.typ.Dim)
+		in = in[z.validity:]
+	}
+	if err := s.tooLong(z.fixed); err != nil {
+		return nil, err
+	}
+	s.v.Data = append(s.v.Data, in[:z.fixed]...)
+	s.v.N++
+	return in[z.fixed:], nil
+}
+
+// stringEntry decodes a length and so many bytes; nothing is stored for a null.
+func (z *fullZip) stringEntry(s *sink, in []byte, def uint16) ([]byte, error) {
+	if def > 0 {
+		s.addEmpty(1)
+		return in, nil
+	}
+	if len(in) < z.length {
+		return nil, table.Corruptf("encoding: an entry ends within its length")
+	}
+	size := loadWord(in, z.length)
+	if in = in[z.length:]; size > uint64(len(in)) {
+		return nil, table.Corruptf("encoding: a string of %d bytes in %d", size, len(in))
+	}
+	value, rest := in[:size], in[size:]
+	var err error
+	switch {
+	case z.symbols != nil:
+		s.v.Data, err = z.symbols.Append(s.v.Data, value)
+	case z.general != nil:
+		s.v.Data, err = decompress(z.general.scheme, s.v.Data, value, z.general.limit)
+	default:
+		s.v.Data = append(s.v.Data, value...)
+	}
+	if err == nil {
+		err = s.tooLong(0)
+	}
+	s.v.Offsets = append(s.v.Offsets, uint32(len(s.v.Data)))
+	s.v.N++
+	return rest, err
+}

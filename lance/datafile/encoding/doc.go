@@ -1,0 +1,67 @@
+// Package encoding turns the pages of one leaf column into blocks in level space
+// (package level) and back, for formats 2.1 and 2.2.
+//
+// # Layouts
+//
+// A page has one of three layouts:
+//
+//   - mini-block, for values below 256 bytes: the page is cut into chunks of a few
+//     kilobytes, each with its own levels and compressed value buffers. A page of
+//     few distinct values keeps those in a dictionary, and indices in the chunks.
+//   - full-zip, for wider values: each value stands behind its levels. Vectors
+//     without nulls are then simply one after the other.
+//   - constant: all values are null, or the same where they are not null.
+//
+// # Encodings
+//
+// Inside a layout, values go through a chain of encodings, outermost first:
+// "general:lz4(variable)" is strings as offsets and bytes, then LZ4. Some are laid
+// out differently in a chunk (several buffers) and in a block (one buffer: levels
+// and dictionaries).
+//
+//	flat                    the values, little-endian; one bit each for booleans
+//	variable                offsets, then bytes
+//	inline_bitpacking       the width, then 1024 values in FastLanes order
+//	out_of_line_bitpacking  the same with the width in the description (blocks)
+//	rle                     values, and how often each is repeated
+//	byte_stream_split       byte 0 of all values, byte 1 of all values, ...
+//	fsst                    strings by a symbol table (package fsst)
+//	fixed_size_list         item validity, then items
+//	general                 LZ4 or zstd around what is inside
+//	constant                one value for all (blocks)
+//
+// # Decoding
+//
+// A [Decoder] first checks a page's description as a whole ([Decoder.Check] does
+// only that and reads no data): is each layout and encoding known, do the widths
+// fit the leaf, are there as many buffers as it takes. Only then does it read, a
+// block's worth at a time. Whatever the bytes say, a decoder returns sound blocks
+// or an error (ErrCorrupt, ErrUnsupported), and allocates in proportion to what is
+// stored or to [Limits].
+//
+// # Encoding
+//
+// An [Encoder] chooses by the values of the page: the constant layout if there is
+// nothing to store, a dictionary if values repeat, mini-blocks or full-zip by
+// width, and of the encodings that fit the one that comes out smallest. It writes
+// what readers of the stock engines from Lance 8 on read right, which rules out
+// some of what the format allows: full-zip with a nullable struct around a list,
+// a list that is declared to be never null inside such a struct, chunks whose
+// entries are more than readers count. A block that no single page can hold is cut
+// on row boundaries.
+//
+// # Worked example
+//
+// The chunk of ten nullable int64 of which two are null, in format 2.1, levels and
+// values flat. Its metadata is the word 0x00d0: 13+1 words of eight bytes, and no
+// count because it is the last.
+//
+//	0a 00                   10 levels
+//	14 00                   20 bytes of definition levels
+//	50 00                   80 bytes of values
+//	fe fe                   filler to eight bytes
+//	00 00 01 00 ...         the definition levels: 1 is null
+//	fe fe fe fe             filler
+//	00 00 00 00 00 00 00 00 the values, those of nulls too
+//	...
+package encoding
