@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Local is a [Store] of files under a directory. Files are readable by all and
+// writable by their owner (0644), as stock engines leave manifests.
+type Local struct{ root string }
+
+// NewLocal returns the store rooted at dir, which need not exist yet.
+func NewLocal(dir string) (*Local, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", dir, err)
+	}
+	return &Local{root: abs}, nil
+}
+
+// String implements [Store].
+func (l *Local) String() string { return l.root }
+
+func (l *Local) path(name string) (string, error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	return filepath.Join(l.root, filepath.FromSlash(name)), nil
+}
+
+type localFile struct {
+	f    *os.File
+	name string
+	size int64
+}
+
+func (f *localFile) Size() int64 { return f.size }
+
+func (f *localFile) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+
+func (f *localFile) Close() error { return f.f.Close() }
+
+// Open implements [Store].
+func (l *Local) Open(ctx context.Context, name string) (File, error) {
+	p, err := l.path(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(p)
+	if err != nil {
+		return nil, localError("open", name, err)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = notFound(name) // a directory is no object
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &localFile{f: f, name: name, size: st.Size()}, nil
+}
+
+// Stat implements [Store].
+func (l *Local) Stat(ctx context.Context, name string) (uint64, error) {
+	p, err := l.path(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	st, err := os.Stat(p)
+	if err != nil {
+		return 0, localError("stat", name, err)
+	}
+	if !st.Mode().IsRegular() {
+		return 0, notFound(name)
+	}
+	return uint64(st.Size()), nil
+}
+
+// List implements [Store].
+func (l *Local) List(ctx context.Context, dir string) ([]Info, error) {
+	p, err := l.path(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, localError("list", dir, err)
+	}
+	out := make([]Info, 0, len(entries))
+	for _, e := range entries {
+		if isTemp(e.Name()) {
+			continue
+		}
+		// Follows a symbolic link, as Open does.
+		st, err := os.Stat(filepath.Join(p, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since the directory was read
+		}
+		if err != nil {
+			return nil, localError("list", dir, err)
+		}
+		if st.Mode().IsRegular() {
+			out = append(out, Info{Name: e.Name(), Size: uint64(st.Size()), Modified: st.ModTime()})
+		}
+	}
+	return out, nil
+}
+
+// Delete implements [Store].
+func (l *Local) Delete(ctx context.Context, name string) error {
+	p, err := l.path(name)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return localError("delete", name, err)
+	}
+	// A directory of its own (_indices/<uuid>/) has no use without the object, and
+	// fails to be removed while it has others. The shared ones at the top stay: an
+	// object may be about to be created in them.
+	if strings.Count(name, "/") > 1 {
+		_ = os.Remove(filepath.Dir(p))
+	}
+	return nil
+}
+
+// tempName returns an unused temporary name beside the file p.
+func tempName(p string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return filepath.Join(filepath.Dir(p), tempPrefix+filepath.Base(p)+"_"+hex.EncodeToString(b[:]))
+}
+
+// makeDir creates the directory of the file p, and syncs the parents of what it
+// made: a new directory is lost in a power failure like a new file.
+func (l *Local) makeDir(p string, noSync bool) error {
+	dir := filepath.Dir(p)
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	var made []string
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, filepath.Dir(d))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if noSync {
+		return nil
+	}
+	for _, parent := range made {
+		if err := syncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func localError(verb, name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return notFound(name)
+	}
+	// The path in a PathError repeats the name, with the machine's root before it.
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return ioError(verb, path.Clean(name), err)
+}
+
+var _ Store = (*Local)(nil)

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Mem is a [Store] in memory, for tests and for tables that need not last.
+type Mem struct {
+	mu      sync.RWMutex
+	objects map[string]memObject
+}
+
+type memObject struct {
+	data     []byte // never changed once stored
+	modified time.Time
+}
+
+// NewMem returns an empty store.
+func NewMem() *Mem { return &Mem{objects: map[string]memObject{}} }
+
+// String implements [Store].
+func (m *Mem) String() string { return "memory" }
+
+func (m *Mem) get(ctx context.Context, name string) (memObject, error) {
+	if err := CheckName(name); err != nil {
+		return memObject{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return memObject{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	o, ok := m.objects[name]
+	if !ok {
+		return memObject{}, notFound(name)
+	}
+	return o, nil
+}
+
+type memFile struct{ bytes.Reader }
+
+func (f *memFile) Close() error { return nil }
+
+// Open implements [Store].
+func (m *Mem) Open(ctx context.Context, name string) (File, error) {
+	o, err := m.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &memFile{}
+	f.Reset(o.data)
+	return f, nil
+}
+
+// Stat implements [Store].
+func (m *Mem) Stat(ctx context.Context, name string) (uint64, error) {
+	o, err := m.get(ctx, name)
+	return uint64(len(o.data)), err
+}
+
+// List implements [Store].
+func (m *Mem) List(ctx context.Context, dir string) ([]Info, error) {
+	if err := CheckName(dir); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var out []Info
+	for name, o := range m.objects {
+		if path.Dir(name) == dir {
+			out = append(out, Info{Name: path.Base(name), Size: uint64(len(o.data)), Modified: o.modified})
+		}
+	}
+	return out, nil
+}
+
+type memWriter struct {
+	m    *Mem
+	name string
+	buf  []byte
+	done bool
+}
+
+// Create implements [Store].
+func (m *Mem) Create(ctx context.Context, name string, _ WriteOptions) (Writer, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if _, taken := m.objects[name]; taken {
+		return nil, exists(name)
+	}
+	return &memWriter{m: m, name: name}, nil
+}
+
+func (w *memWriter) Write(p []byte) (int, error) {
+	w.buf = append(w.buf, p...)
+	return len(p), nil
+}
+
+func (w *memWriter) Close() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	return w.m.put(w.name, w.buf, false)
+}
+
+func (w *memWriter) Abort() error {
+	w.done = true
+	return nil
+}
+
+func (m *Mem) put(name string, data []byte, replace bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, taken := m.objects[name]; taken && !replace {
+		return exists(name)
+	}
+	m.objects[name] = memObject{data: data, modified: time.Now()}
+	return nil
+}
+
+// Put implements [Store].
+func (m *Mem) Put(ctx context.Context, name string, data []byte, _ WriteOptions) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return m.put(name, slices.Clone(data), true)
+}
+
+// PutIfAbsent implements [Store].
+func (m *Mem) PutIfAbsent(ctx context.Context, name string, data []byte) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return m.put(name, slices.Clone(data), false)
+}
+
+// Delete implements [Store].
+func (m *Mem) Delete(ctx context.Context, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, name)
+	return nil
+}
+
+// Clone returns a store with the same objects, which are shared as they never
+// change. Tests use it to try every crash of an operation on the same table.
+func (m *Mem) Clone() *Mem {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return &Mem{objects: maps.Clone(m.objects)}
+}
+
+// Names returns the names of all objects, sorted.
+func (m *Mem) Names() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.objects))
+}
+
+var _ Store = (*Mem)(nil)

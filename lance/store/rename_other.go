@@ -1,0 +1,5 @@
+//go:build !linux
+
+package store
+
+func renameNoReplace(string, string) error { return errNoAtomicPublish }

@@ -1,0 +1,199 @@
+// Package storetest is the contract of [store.Store] as a test suite.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Run checks a store. Each call of open returns a new, empty one.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	t.Run("an object that is not there is not found", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		_, err := s.Open(ctx, "a/b")
+		require.ErrorIs(t, err, table.ErrNotFound)
+		_, err = s.Stat(ctx, "a/b")
+		require.ErrorIs(t, err, table.ErrNotFound)
+		require.NoError(t, s.Delete(ctx, "a/b"))
+		infos, err := s.List(ctx, "a")
+		require.NoError(t, err)
+		require.Empty(t, infos)
+	})
+
+	t.Run("what was created is read back, at any offset", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		data := bytes.Repeat([]byte("0123456789"), 100_000)
+		w, err := s.Create(ctx, "data/x.lance", store.WriteOptions{})
+		require.NoError(t, err)
+		for part := range slices.Chunk(data, 77_777) {
+			n, err := w.Write(part)
+			require.NoError(t, err)
+			require.Equal(t, len(part), n)
+		}
+		require.NoError(t, w.Close())
+		require.NoError(t, w.Abort(), "Abort after Close does nothing")
+
+		size, err := s.Stat(ctx, "data/x.lance")
+		require.NoError(t, err)
+		require.EqualValues(t, len(data), size)
+		f, err := s.Open(ctx, "data/x.lance")
+		require.NoError(t, err)
+		defer f.Close()
+		require.EqualValues(t, len(data), f.Size())
+		p := make([]byte, 12345)
+		n, err := f.ReadAt(p, 555_555)
+		require.NoError(t, err)
+		require.Equal(t, len(p), n)
+		require.Equal(t, data[555_555:555_555+len(p)], p)
+		_, err = f.ReadAt(p, int64(len(data)-5))
+		require.Error(t, err, "a short read is an error")
+	})
+
+	t.Run("names are created once", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		w, err := s.Create(ctx, "data/x", store.WriteOptions{NoSync: true})
+		require.NoError(t, err)
+		_, err = w.Write([]byte("first"))
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		_, err = s.Create(ctx, "data/x", store.WriteOptions{})
+		require.ErrorIs(t, err, store.ErrExists)
+		got, err := store.ReadAll(ctx, s, "data/x", 100)
+		require.NoError(t, err)
+		require.Equal(t, "first", string(got))
+	})
+
+	t.Run("an aborted object does not exist", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		w, err := s.Create(ctx, "data/x", store.WriteOptions{})
+		require.NoError(t, err)
+		_, err = w.Write([]byte("half"))
+		require.NoError(t, err)
+		require.NoError(t, w.Abort())
+		_, err = s.Stat(ctx, "data/x")
+		require.ErrorIs(t, err, table.ErrNotFound)
+		w, err = s.Create(ctx, "data/x", store.WriteOptions{})
+		require.NoError(t, err, "and its name is free")
+		require.NoError(t, w.Close())
+	})
+
+	t.Run("put replaces, put-if-absent does not", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		require.NoError(t, s.Put(ctx, "h", []byte("1"), store.WriteOptions{}))
+		require.NoError(t, s.Put(ctx, "h", []byte("22"), store.WriteOptions{NoSync: true}))
+		require.ErrorIs(t, s.PutIfAbsent(ctx, "h", []byte("3")), store.ErrExists)
+		got, err := store.ReadAll(ctx, s, "h", 100)
+		require.NoError(t, err)
+		require.Equal(t, "22", string(got))
+		_, err = store.ReadAll(ctx, s, "h", 1)
+		require.ErrorIs(t, err, table.ErrCorrupt, "larger than such an object may be")
+		require.NoError(t, s.Delete(ctx, "h"))
+		require.NoError(t, s.PutIfAbsent(ctx, "h", nil))
+	})
+
+	t.Run("a listing has the objects of one directory", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		for _, name := range []string{"top", "v/1", "v/22", "v/deep/3", "w/4"} {
+			require.NoError(t, s.PutIfAbsent(ctx, name, []byte(name)))
+		}
+		infos, err := s.List(ctx, "v")
+		require.NoError(t, err)
+		slices.SortFunc(infos, func(a, b store.Info) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+		require.Len(t, infos, 2)
+		require.Equal(t, "1", infos[0].Name)
+		require.EqualValues(t, 4, infos[1].Size)
+		require.False(t, infos[0].Modified.IsZero())
+	})
+
+	t.Run("names stay under the root", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		for _, name := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\x00b"} {
+			_, err := s.Open(ctx, name)
+			require.ErrorIs(t, err, table.ErrCorrupt, name)
+			require.ErrorIs(t, s.PutIfAbsent(ctx, name, nil), table.ErrCorrupt, name)
+			_, err = s.Create(ctx, name, store.WriteOptions{})
+			require.ErrorIs(t, err, table.ErrCorrupt, name)
+			require.ErrorIs(t, s.Delete(ctx, name), table.ErrCorrupt, name)
+		}
+	})
+
+	t.Run("an open file outlives its name", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		require.NoError(t, s.PutIfAbsent(ctx, "x", []byte("still here")))
+		f, err := s.Open(ctx, "x")
+		require.NoError(t, err)
+		defer f.Close()
+		require.NoError(t, s.Delete(ctx, "x"))
+		p := make([]byte, 10)
+		_, err = f.ReadAt(p, 0)
+		require.NoError(t, err)
+		require.Equal(t, "still here", string(p))
+	})
+
+	t.Run("a cancelled context stops", func(t *testing.T) {
+		s := open(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorIs(t, s.PutIfAbsent(ctx, "x", nil), context.Canceled)
+		_, err := s.Stat(context.Background(), "x")
+		require.ErrorIs(t, err, table.ErrNotFound)
+	})
+
+	t.Run("of many that put one name exactly one wins", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		Race(t, 60, 8, func(round, who int) error {
+			return s.PutIfAbsent(ctx, fmt.Sprintf("v/%d", round), payload(round, who))
+		}, func(round, winner int) {
+			got, err := store.ReadAll(ctx, s, fmt.Sprintf("v/%d", round), 1<<20)
+			require.NoError(t, err)
+			require.Equal(t, payload(round, winner), got, "the winner's bytes, whole")
+		})
+		infos, err := s.List(ctx, "v")
+		require.NoError(t, err)
+		require.Len(t, infos, 60, "and nothing else is listed")
+	})
+}
+
+func payload(round, who int) []byte {
+	return bytes.Repeat([]byte(fmt.Sprintf("round %d by %d\n", round, who)), 500)
+}
+
+// Race lets n contenders call put at the same time, round after round, and checks
+// that exactly one of them gets nil and the others store.ErrExists.
+func Race(t *testing.T, rounds, n int, put func(round, who int) error, won func(round, winner int)) {
+	t.Helper()
+	for round := range rounds {
+		var start, done sync.WaitGroup
+		var winners atomic.Int32
+		winner := make(chan int, n)
+		errs := make([]error, n)
+		start.Add(1)
+		for who := range n {
+			done.Go(func() {
+				start.Wait()
+				if errs[who] = put(round, who); errs[who] == nil {
+					winners.Add(1)
+					winner <- who
+				}
+			})
+		}
+		start.Done()
+		done.Wait()
+		require.EqualValues(t, 1, winners.Load(), "round %d", round)
+		for _, err := range errs {
+			require.True(t, err == nil || errors.Is(err, store.ErrExists), "round %d: %v", round, err)
+		}
+		won(round, <-winner)
+	}
+}
