@@ -1,0 +1,29 @@
+// Package verify checks that one version of a table keeps the invariants that
+// readers and compactions rely on.
+//
+// It works on any [table.Engine], through its public methods alone, and goes on
+// after a problem: a report lists everything that is wrong, each problem with the
+// fragment, file or index that it was found in. Only what makes checking itself
+// impossible (no such table or version, a table that needs a newer reader, a
+// cancelled context) is an error.
+//
+// # What is checked
+//
+//   - The version can be read. Fragment ids are unique and below the next free id.
+//   - Every data file exists and has the size that the version records. No two
+//     files of a fragment claim the same field.
+//   - Every deletion vector can be read, lies within its fragment and holds as
+//     many rows as recorded.
+//   - Every index names fields of the schema and has an id of its own.
+//   - The fragment reuse index, if there is one, decodes; its transitions form a
+//     history; no fragment that it says was rewritten is still in the table; the
+//     destinations that are still there have the rows that it says; and every
+//     address that an index may still hold translates to a row or to "deleted".
+//   - What the engine itself knows to check ([table.Checker]): for Lance tables the
+//     manifest's flags, the metadata of every data file and its pages, and that the
+//     files of every index are there and whole.
+//   - With Deep, every column of every fragment is decoded, and the live rows are
+//     counted.
+//
+// The entries inside index files are not read: rehome has no readers for them yet.
+package verify

@@ -1,0 +1,201 @@
+package lance
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/table"
+)
+
+// applied is a change worked into the contents of the version that it replaces.
+type applied struct {
+	contents *manifest.Contents
+	// refers are the objects that the change brings in, to be looked for before
+	// the version is published.
+	refers []table.Object
+}
+
+// apply makes the next version's contents: those of base, and the change. It works
+// on the format's own messages, so what package table does not know of a fragment
+// or an index stays. It does no I/O and changes nothing that base holds.
+func apply(base *version, c table.Change) (*applied, error) {
+	a := &applied{contents: &manifest.Contents{
+		Manifest: proto.CloneOf(base.contents.Manifest),
+		Indexes:  proto.CloneOf(base.contents.Indexes),
+	}}
+	if err := a.fragments(base, c); err != nil {
+		return nil, err
+	}
+	if err := a.indexes(c); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *applied) fragments(base *version, c table.Change) error {
+	m := a.contents.Manifest
+	byID := make(map[table.FragmentID]*tablepb.DataFragment, len(m.GetFragments()))
+	for _, f := range m.GetFragments() {
+		byID[table.FragmentID(f.GetId())] = f
+	}
+	next := nextFragmentID(m)
+
+	for _, id := range c.Remove {
+		if _, ok := byID[id]; !ok {
+			return fmt.Errorf("fragment %d is to be removed and not there: %w", id, table.ErrNotFound)
+		}
+		delete(byID, id)
+	}
+	for id, ref := range c.SetDeletion {
+		f, ok := byID[id]
+		if !ok {
+			return fmt.Errorf("fragment %d is to get deletions and not there: %w", id, table.ErrNotFound)
+		}
+		d, err := a.deletion(base, id, f.GetPhysicalRows(), ref)
+		if err != nil {
+			return err
+		}
+		// A vector is complete: it cannot have fewer rows than the one before it.
+		if was := f.GetDeletionFile().GetNumDeletedRows(); d.GetNumDeletedRows() < was {
+			return fmt.Errorf("fragment %d has %d deleted rows and would have %d: deleted rows do not come back", id, was, d.GetNumDeletedRows())
+		}
+		f.DeletionFile = d
+	}
+	if len(c.Add) > 0 && m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
+		return table.Unsupportedf("the table has stable row ids, and new fragments would need some: only deletions can be committed")
+	}
+	for _, f := range c.Add {
+		if f.ID < next || f.ID > table.MaxFragmentID {
+			return fmt.Errorf("fragment id %d is not free: the next free one is %d and the last %d", f.ID, next, table.MaxFragmentID)
+		}
+		message, err := a.newFragment(base, f)
+		if err != nil {
+			return err
+		}
+		byID[f.ID] = message
+		next = f.ID + 1
+	}
+	if left := uint32(table.MaxFragmentID + 1 - next); c.Reserve > left {
+		return fmt.Errorf("%d fragment ids are to be reserved, and %d are left", c.Reserve, left)
+	}
+	next += table.FragmentID(c.Reserve)
+
+	m.Fragments = make([]*tablepb.DataFragment, 0, len(byID))
+	for _, f := range byID {
+		m.Fragments = append(m.Fragments, f)
+	}
+	slices.SortFunc(m.Fragments, func(f, g *tablepb.DataFragment) int { return cmp.Compare(f.GetId(), g.GetId()) })
+	// The mark is raised to what is known to be used, also where the writer of
+	// base let it fall behind.
+	if next > 0 {
+		m.MaxFragmentId = proto.Uint32(uint32(next - 1))
+	}
+	return nil
+}
+
+// newFragment checks a fragment to be added and returns its message.
+func (a *applied) newFragment(base *version, f table.Fragment) (*tablepb.DataFragment, error) {
+	m := a.contents.Manifest
+	switch {
+	case f.PhysicalRows == 0:
+		return nil, fmt.Errorf("fragment %d has no rows", f.ID)
+	case f.PhysicalRows > math.MaxUint32+1:
+		return nil, fmt.Errorf("fragment %d has %d rows, and an offset has 32 bits", f.ID, f.PhysicalRows)
+	case len(f.Files) == 0:
+		return nil, fmt.Errorf("fragment %d has no files", f.ID)
+	}
+	format := dataFormat(m)
+	owner := map[int32]string{}
+	for _, d := range f.Files {
+		if d.Format != format {
+			return nil, fmt.Errorf("fragment %d: file %s has format %s, the table %s: a table has files of one format", f.ID, d.Path, d.Format, format)
+		}
+		if d.Base != "" {
+			return nil, fmt.Errorf("fragment %d: file %s lies in another table, %s", f.ID, d.Path, d.Base)
+		}
+		if len(d.Fields) != len(d.Columns) {
+			return nil, fmt.Errorf("fragment %d: file %s lists %d fields and %d columns", f.ID, d.Path, len(d.Fields), len(d.Columns))
+		}
+		for _, id := range d.Fields {
+			// A field that the table has no longer is well: readers skip it.
+			if id < 0 {
+				return nil, fmt.Errorf("fragment %d: file %s holds field %d", f.ID, d.Path, id)
+			}
+			if other, taken := owner[id]; taken {
+				return nil, fmt.Errorf("fragment %d: files %s and %s both hold field %d", f.ID, other, d.Path, id)
+			}
+			owner[id] = d.Path
+		}
+		a.refers = append(a.refers, table.Object{Kind: table.ObjectData, Path: d.Path, Bytes: d.Bytes})
+	}
+	message, err := base.bases.message(table.Fragment{ID: f.ID, PhysicalRows: f.PhysicalRows, Files: f.Files})
+	if err != nil {
+		return nil, err
+	}
+	if f.Deletion != nil {
+		if message.DeletionFile, err = a.deletion(base, f.ID, f.PhysicalRows, f.Deletion); err != nil {
+			return nil, err
+		}
+	}
+	return message, nil
+}
+
+// deletion checks a new reference to a deletion vector and returns its message.
+func (a *applied) deletion(base *version, id table.FragmentID, physicalRows uint64, ref *table.DeletionRef) (*tablepb.DeletionFile, error) {
+	if ref == nil {
+		return nil, fmt.Errorf("fragment %d is to lose its deletions: deleted rows do not come back", id)
+	}
+	if ref.Rows == 0 || ref.Rows > physicalRows {
+		return nil, fmt.Errorf("fragment %d has %d rows, and %d are to be deleted", id, physicalRows, ref.Rows)
+	}
+	if ref.Base != "" {
+		return nil, fmt.Errorf("fragment %d: deletion file %s lies in another table, %s", id, ref.Path, ref.Base)
+	}
+	d, err := base.bases.deletionMessage(id, *ref)
+	if err != nil {
+		return nil, fmt.Errorf("fragment %d: deletion file %s: %w", id, ref.Path, err)
+	}
+	a.refers = append(a.refers, table.Object{Kind: table.ObjectDeletion, Path: ref.Path})
+	return d, nil
+}
+
+func (a *applied) indexes(c table.Change) error {
+	section := a.contents.Indexes
+	byID := make(map[table.UUID]*tablepb.IndexMetadata, len(section.GetIndices()))
+	for _, ix := range section.GetIndices() {
+		byID[uuidOf(ix.GetUuid())] = ix
+	}
+	for id, coverage := range c.SetCoverage {
+		ix, ok := byID[id]
+		if !ok {
+			return fmt.Errorf("index segment %s is to get a coverage and not there: %w", id, table.ErrNotFound)
+		}
+		ix.FragmentBitmap = manifest.CoverageBytes(coverage)
+	}
+	drop := map[table.UUID]bool{}
+	for _, id := range c.DropIndexes {
+		if _, ok := byID[id]; !ok {
+			return fmt.Errorf("index segment %s is to be dropped and not there: %w", id, table.ErrNotFound)
+		}
+		drop[id] = true
+	}
+	section.Indices = slices.DeleteFunc(section.Indices, func(ix *tablepb.IndexMetadata) bool {
+		return drop[uuidOf(ix.GetUuid())]
+	})
+	return nil
+}
+
+// setReuse replaces the fragment reuse index.
+func (a *applied) setReuse(entry *tablepb.IndexMetadata) {
+	section := a.contents.Indexes
+	section.Indices = slices.DeleteFunc(section.Indices, func(ix *tablepb.IndexMetadata) bool {
+		return ix.GetName() == reuseIndexName
+	})
+	section.Indices = append(section.Indices, entry)
+}

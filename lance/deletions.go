@@ -1,0 +1,137 @@
+package lance
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/rehome-db/rehome/deletion"
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/table"
+)
+
+// maxDeletionSize bounds a deletion file: every second row of a full fragment, as
+// an uncompressed list, is 8 GiB, but then a bitmap is written, of 512 MiB.
+const maxDeletionSize = 1 << 30
+
+// deletionCache keeps decoded deletion vectors. A file's name holds a random
+// number and its content never changes, so nothing is ever stale.
+type deletionCache struct{ lru *lru[*deletion.Vector] }
+
+func newDeletionCache(limit int64) *deletionCache {
+	return &deletionCache{lru: newLRU[*deletion.Vector](limit, nil)}
+}
+
+// ReadDeletions implements table.DeletionStore. The result is a *deletion.Vector.
+func (e *Engine) ReadDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment) (table.OffsetSet, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	v, err := e.deletionVector(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, s.Version, err)
+	}
+	return v, nil
+}
+
+// deletionVector reads and checks the deletion vector of a fragment.
+func (e *Engine) deletionVector(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
+	if f.Deletion == nil {
+		return deletion.Of(), nil
+	}
+	v, err := e.readDeletionFile(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("fragment %d: deletion file %s: %w", f.ID, f.Deletion.Path, err)
+	}
+	if n := v.Cardinality(); n != f.Deletion.Rows {
+		return nil, table.Corruptf("fragment %d: deletion file %s holds %d rows, the version records %d", f.ID, f.Deletion.Path, n, f.Deletion.Rows)
+	}
+	return v, nil
+}
+
+// countDeletions returns how many rows of a fragment are deleted, for versions
+// that do not record it.
+func (e *Engine) countDeletions(ctx context.Context, f table.Fragment) (uint64, error) {
+	v, err := e.readDeletionFile(ctx, f)
+	if err != nil {
+		return 0, fmt.Errorf("fragment %d: deletion file %s: %w", f.ID, f.Deletion.Path, err)
+	}
+	return v.Cardinality(), nil
+}
+
+func (e *Engine) readDeletionFile(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
+	key := f.Deletion.Base + "\x00" + f.Deletion.Path
+	if v, ok := e.deletions.lru.get(key, nil); ok {
+		if last, any := v.Max(); any && uint64(last) >= f.PhysicalRows {
+			return nil, table.Corruptf("it deletes row %d of %d", last, f.PhysicalRows)
+		}
+		return v, nil
+	}
+	s, err := e.storeOf(f.Deletion.Base)
+	if err != nil {
+		return nil, err
+	}
+	encoding := deletion.Arrow
+	if path.Ext(f.Deletion.Path) == "."+deletion.Bitmap.Ext() {
+		encoding = deletion.Bitmap
+	}
+	data, err := store.ReadAll(ctx, s, f.Deletion.Path, maxDeletionSize)
+	if err != nil {
+		return nil, missing(err)
+	}
+	v, err := deletion.Decode(encoding, data, f.PhysicalRows)
+	switch {
+	case errors.Is(err, deletion.ErrUnsupported):
+		return nil, table.Unsupportedf("%w", err)
+	case err != nil:
+		return nil, table.Corruptf("%w", err)
+	}
+	v, _ = e.deletions.lru.getOrAdd(key, v, int64(len(data))+128, nil)
+	return v, nil
+}
+
+// WriteDeletions implements table.DeletionStore.
+func (e *Engine) WriteDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
+	if err := e.check(ctx); err != nil {
+		return table.DeletionRef{}, err
+	}
+	ref, err := e.writeDeletions(ctx, id, readVersion, deleted)
+	if err != nil {
+		return table.DeletionRef{}, fmt.Errorf("lance: table %s: deletion vector of fragment %d: %w", e.store, id, err)
+	}
+	return ref, nil
+}
+
+func (e *Engine) writeDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
+	v, ok := deleted.(*deletion.Vector)
+	if !ok {
+		v = deletion.Collect(deleted.All())
+	}
+	if v.IsEmpty() {
+		return table.DeletionRef{}, fmt.Errorf("it is empty: a fragment without deleted rows has no deletion file")
+	}
+	encoding, data, err := deletion.Encode(v)
+	if err != nil {
+		return table.DeletionRef{}, err
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	d := &tablepb.DeletionFile{
+		FileType:    tablepb.DeletionFile_DeletionFileType(encoding), // the same numbers
+		ReadVersion: readVersion,
+		Id:          binary.LittleEndian.Uint64(random[:]),
+	}
+	ref := table.DeletionRef{Path: deletionsDir + "/" + deletionName(uint64(id), d), Rows: v.Cardinality()}
+	w, err := e.store.Create(ctx, ref.Path, store.WriteOptions{})
+	if err != nil {
+		return table.DeletionRef{}, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return table.DeletionRef{}, errors.Join(err, w.Abort())
+	}
+	return ref, w.Close()
+}

@@ -1,0 +1,166 @@
+package lance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/table"
+)
+
+// The name under which this engine signs the versions that it writes. Stock
+// engines treat the versions of a library that is not called "lance" as correct
+// in every respect that some old version of theirs was not.
+const (
+	writerLibrary = "rehome"
+	writerVersion = "0.1.0"
+)
+
+// Options configures an [Engine]. The zero value is good.
+type Options struct {
+	// OpenBase opens the root of another table, by the absolute path or URI that
+	// a cloned table records for files that it shares. The default opens
+	// directories, if the table itself is in one.
+	OpenBase func(root string) (store.Store, error)
+	// OpenFiles bounds how many data files stay open between reads. The default
+	// is 64.
+	OpenFiles int
+	// DeletionCacheBytes bounds the deletion vectors kept in memory. The default
+	// is 32 MiB.
+	DeletionCacheBytes int64
+	// Now is the committer's clock. The default is time.Now.
+	Now func() time.Time
+}
+
+// EnsureDefaults sets what is not set.
+func (o *Options) EnsureDefaults() {
+	if o.OpenFiles == 0 {
+		o.OpenFiles = 64
+	}
+	if o.DeletionCacheBytes == 0 {
+		o.DeletionCacheBytes = 32 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if o.OpenFiles < 0 {
+		return fmt.Errorf("lance: OpenFiles is %d", o.OpenFiles)
+	}
+	if o.DeletionCacheBytes < 0 {
+		return fmt.Errorf("lance: DeletionCacheBytes is %d", o.DeletionCacheBytes)
+	}
+	return nil
+}
+
+// Engine is one Lance table. It implements table.Engine and is safe for
+// concurrent use. It holds no state of the table: every Load looks at what is
+// stored.
+type Engine struct {
+	store  store.Store
+	opts   Options
+	closed atomic.Bool
+
+	deletions *deletionCache
+	files     *fileCache
+	bases     *baseStores
+}
+
+// Open opens the table in a directory, given as a path or a file:// URI. A place
+// that holds no table is table.ErrNotTable. Nothing is read but the names of the
+// versions, so a table whose versions cannot be read can be opened.
+func Open(ctx context.Context, path string, opts Options) (*Engine, error) {
+	s, err := openStore(path)
+	if err != nil {
+		return nil, err
+	}
+	switch info, err := os.Stat(s.String()); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("lance: there is no directory %s: %w", s, table.ErrNotTable)
+	case err == nil && !info.IsDir():
+		return nil, fmt.Errorf("lance: %s is a file, and a table is a directory: %w", s, table.ErrNotTable)
+	}
+	return OpenStore(ctx, s, opts)
+}
+
+// OpenStore opens the table in a store.
+func OpenStore(ctx context.Context, s store.Store, opts Options) (*Engine, error) {
+	e, err := newEngine(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.history(ctx)
+	if err == nil && len(h.versions) == 0 {
+		err = e.notTable()
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func openStore(path string) (store.Store, error) {
+	if rest, ok := strings.CutPrefix(path, "file://"); ok {
+		path = rest
+	} else if scheme, _, ok := strings.Cut(path, "://"); ok {
+		return nil, table.Unsupportedf("lance: %s: object stores of the kind %q are not supported, only directories", path, scheme)
+	}
+	if path == "" {
+		return nil, fmt.Errorf("lance: the path of the table is empty: %w", table.ErrNotTable)
+	}
+	return store.NewLocal(path)
+}
+
+func newEngine(s store.Store, opts Options) (*Engine, error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.OpenBase == nil {
+		opts.OpenBase = openStore
+		if _, local := s.(*store.Local); !local {
+			opts.OpenBase = func(root string) (store.Store, error) {
+				return nil, table.Unsupportedf("lance: table %s shares files with %s, and nothing says how to open that", s, root)
+			}
+		}
+	}
+	e := &Engine{store: s, opts: opts}
+	e.deletions = newDeletionCache(opts.DeletionCacheBytes)
+	e.bases = &baseStores{open: opts.OpenBase}
+	e.files = newFileCache(opts.OpenFiles)
+	return e, nil
+}
+
+// Close closes the files that are open. Reads that are under way fail.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	return e.files.close()
+}
+
+// check is how every method begins.
+func (e *Engine) check(ctx context.Context) error {
+	if e.closed.Load() {
+		return fmt.Errorf("lance: table %s: the engine is closed", e.store)
+	}
+	return ctx.Err()
+}
+
+// ReusePolicy implements table.ReuseAdviser: older stock readers hold every moved
+// row of a fragment reuse index in memory, so one is published only where some
+// index answers through it.
+func (e *Engine) ReusePolicy() table.ReusePolicy { return table.ReuseWhenRead }
+
+var (
+	_ table.Engine       = (*Engine)(nil)
+	_ table.ReuseAdviser = (*Engine)(nil)
+)

@@ -1,0 +1,96 @@
+package lance
+
+import (
+	"container/list"
+	"sync"
+)
+
+// lru keeps values by key up to a total cost, dropping those not used for longest.
+// A value may outlive its place here: whoever got it keeps it.
+type lru[V any] struct {
+	mu      sync.Mutex
+	max     int64
+	cost    int64
+	order   *list.List // of *lruItem[V], most recent first
+	items   map[string]*list.Element
+	dropped func(V) // called without the lock, for each value that leaves
+}
+
+type lruItem[V any] struct {
+	key   string
+	value V
+	cost  int64
+}
+
+func newLRU[V any](limit int64, dropped func(V)) *lru[V] {
+	return &lru[V]{max: limit, order: list.New(), items: map[string]*list.Element{}, dropped: dropped}
+}
+
+// get returns what is there. used, if not nil, is called with it before another
+// goroutine can make it leave.
+func (c *lru[V]) get(key string, used func(V)) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.items[key]
+	if !ok {
+		return v, false
+	}
+	c.order.MoveToFront(el)
+	v = el.Value.(*lruItem[V]).value
+	if used != nil {
+		used(v)
+	}
+	return v, true
+}
+
+// getOrAdd returns what is there, or adds v, and says whether it was added. used
+// is as for get.
+func (c *lru[V]) getOrAdd(key string, v V, cost int64, used func(V)) (V, bool) {
+	c.mu.Lock()
+	var out []V
+	el, there := c.items[key]
+	if there {
+		c.order.MoveToFront(el)
+	} else {
+		el = c.order.PushFront(&lruItem[V]{key: key, value: v, cost: cost})
+		c.items[key] = el
+		c.cost += cost
+		for c.cost > c.max && c.order.Len() > 1 {
+			out = append(out, c.remove(c.order.Back()))
+		}
+	}
+	result := el.Value.(*lruItem[V]).value
+	if used != nil {
+		used(result)
+	}
+	c.mu.Unlock()
+	c.drop(out)
+	return result, !there
+}
+
+func (c *lru[V]) remove(el *list.Element) V {
+	item := c.order.Remove(el).(*lruItem[V])
+	delete(c.items, item.key)
+	c.cost -= item.cost
+	return item.value
+}
+
+// clear drops everything.
+func (c *lru[V]) clear() {
+	c.mu.Lock()
+	var out []V
+	for c.order.Len() > 0 {
+		out = append(out, c.remove(c.order.Back()))
+	}
+	c.mu.Unlock()
+	c.drop(out)
+}
+
+func (c *lru[V]) drop(values []V) {
+	if c.dropped == nil {
+		return
+	}
+	for _, v := range values {
+		c.dropped(v)
+	}
+}

@@ -1,0 +1,151 @@
+package lance
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/table"
+)
+
+const (
+	reuseTypeURL = "/lance.table.FragmentReuseIndexDetails"
+	// reuseInlineMax is the largest content that is kept in the manifest, which
+	// everybody reads at every version.
+	reuseInlineMax = 204_800
+	reuseFile      = "details.binpb"
+	// maxReuseSize bounds an external content: with one bit a row, some 16
+	// billion moved rows.
+	maxReuseSize = 2 << 30
+)
+
+// reuseEntry finds the fragment reuse index among the indexes; nil if none.
+func reuseEntry(section *tablepb.IndexSection) *tablepb.IndexMetadata {
+	for _, ix := range section.GetIndices() {
+		if ix.GetName() == reuseIndexName {
+			return ix
+		}
+	}
+	return nil
+}
+
+func reuseDetails(ix *tablepb.IndexMetadata) (*tablepb.FragmentReuseIndexDetails, error) {
+	d := &tablepb.FragmentReuseIndexDetails{}
+	if url := ix.GetIndexDetails().GetTypeUrl(); url != reuseTypeURL {
+		return nil, table.Corruptf("fragment reuse index %s: its details are a %q", uuidOf(ix.GetUuid()), url)
+	}
+	if err := proto.Unmarshal(ix.GetIndexDetails().GetValue(), d); err != nil {
+		return nil, table.Corruptf("fragment reuse index %s: %w", uuidOf(ix.GetUuid()), err)
+	}
+	return d, nil
+}
+
+// reuseOf describes the fragment reuse index of a version without reading it.
+func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
+	ix := reuseEntry(section)
+	if ix == nil {
+		return nil, nil
+	}
+	d, err := reuseDetails(ix)
+	if err != nil {
+		return nil, err
+	}
+	out := &table.ReuseIndexMeta{UUID: uuidOf(ix.GetUuid()), IndexVersion: ix.GetIndexVersion(), Handle: d}
+	if ext := d.GetExternal(); ext != nil {
+		out.External = true
+		out.Bytes = ext.GetSize()
+		out.Path = path.Join(indicesDir, out.UUID.String(), ext.GetPath())
+		if err := store.CheckName(ext.GetPath()); err != nil {
+			return nil, table.Corruptf("fragment reuse index %s: %w", out.UUID, err)
+		}
+		if ix.BaseId != nil {
+			return nil, table.Unsupportedf("fragment reuse index %s lies in another table", out.UUID)
+		}
+		return out, nil
+	}
+	out.Bytes = uint64(len(d.GetInline()))
+	return out, nil
+}
+
+// ReuseIndex implements table.Loader.
+func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := versionOf(s); err != nil {
+		return nil, err
+	}
+	if s.Reuse == nil {
+		return nil, nil
+	}
+	content, err := e.reuseContent(ctx, s.Reuse)
+	if err != nil {
+		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", e.store, s.Version, s.Reuse.UUID, err)
+	}
+	return content, nil
+}
+
+func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) ([]byte, error) {
+	d, ok := meta.Handle.(*tablepb.FragmentReuseIndexDetails)
+	if !ok {
+		return nil, fmt.Errorf("it was loaded by another engine")
+	}
+	ext := d.GetExternal()
+	if ext == nil {
+		// Never nil: that would say that there is no index.
+		return append([]byte{}, d.GetInline()...), nil
+	}
+	data, err := store.ReadAll(ctx, e.store, meta.Path, maxReuseSize)
+	if err != nil {
+		return nil, missing(err)
+	}
+	n := uint64(len(data))
+	if ext.GetOffset() > n || ext.GetSize() > n-ext.GetOffset() {
+		return nil, table.Corruptf("%s has %d bytes, and the index is said to be %d from %d", meta.Path, n, ext.GetSize(), ext.GetOffset())
+	}
+	return data[ext.GetOffset():][:ext.GetSize()], nil
+}
+
+// newReuseEntry makes the entry of a fragment reuse index that replaces whatever
+// the version has, and writes its content where it belongs. The object that was
+// written, if any, is returned also with an error.
+func (e *Engine) newReuseEntry(ctx context.Context, base uint64, up *table.ReuseIndexUpdate) (*tablepb.IndexMetadata, []table.Object, error) {
+	if up.IndexVersion != 0 {
+		return nil, nil, table.Unsupportedf("fragment reuse index version %d: stock readers know version 0 only", up.IndexVersion)
+	}
+	// Readers cache what they decoded under the id, so content and id change
+	// together.
+	id := table.UUID(uuid.New())
+	d := &tablepb.FragmentReuseIndexDetails{Content: &tablepb.FragmentReuseIndexDetails_Inline{Inline: up.Content}}
+	var wrote []table.Object
+	if len(up.Content) > reuseInlineMax {
+		name := path.Join(indicesDir, id.String(), reuseFile)
+		wrote = append(wrote, table.Object{Kind: table.ObjectReuseIndex, Path: name, Bytes: uint64(len(up.Content))})
+		if err := e.store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
+			return nil, wrote, err
+		}
+		d.Content = &tablepb.FragmentReuseIndexDetails_External{External: &tablepb.ExternalFile{
+			Path: reuseFile, Size: uint64(len(up.Content)),
+		}}
+	}
+	value, err := proto.Marshal(d)
+	if err != nil {
+		return nil, wrote, fmt.Errorf("encode the details of the fragment reuse index: %w", err)
+	}
+	return &tablepb.IndexMetadata{
+		Uuid:           uuidMessage(id),
+		Name:           reuseIndexName,
+		DatasetVersion: base,
+		FragmentBitmap: manifest.CoverageBytes(up.Coverage),
+		IndexDetails:   &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
+		IndexVersion:   proto.Int32(up.IndexVersion),
+		CreatedAt:      proto.Uint64(uint64(e.opts.Now().UnixMilli())),
+	}, wrote, nil
+}

@@ -1,0 +1,227 @@
+package lance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/table"
+)
+
+var _ table.Rewriter = (*Engine)(nil)
+
+// CanRewrite implements table.Rewriter. It reads the metadata of every data file
+// of the sources, and their deletion vectors, but no column data.
+func (e *Engine) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
+	if _, err := e.prepareRewrite(ctx, s, sources); err != nil {
+		return e.rewriteError(s, err)
+	}
+	return nil
+}
+
+// RewriteGroup implements table.Rewriter. It works in level space, one leaf
+// column at a time: pages of the sources are decoded to levels and values, deleted
+// rows are dropped, and what is left is gathered into new pages. Nested arrays are
+// never put together, and memory is a few pages for each column that is being
+// worked on, of which there are at most req.Threads.
+//
+// New files have the table's format and schema, whatever those of the sources,
+// and one file is one fragment.
+func (e *Engine) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
+	group, err := e.prepareRewrite(ctx, req.Snapshot, req.Sources)
+	if err != nil {
+		return table.Written{}, e.rewriteError(req.Snapshot, err)
+	}
+	outputs, err := group.plan(withDefaults(req.Options))
+	if err != nil {
+		return table.Written{}, e.rewriteError(req.Snapshot, err)
+	}
+	out, err := newRewriteRun(group, outputs, req).run(ctx)
+	if err != nil {
+		return out, e.rewriteError(req.Snapshot, err)
+	}
+	return out, nil
+}
+
+func (e *Engine) rewriteError(s *table.Snapshot, err error) error {
+	if s == nil {
+		return fmt.Errorf("lance: table %s: rewrite: %w", e.store, err)
+	}
+	return fmt.Errorf("lance: table %s version %d: rewrite: %w", e.store, s.Version, err)
+}
+
+// rewriteGroup is the sources of a rewrite, checked.
+type rewriteGroup struct {
+	engine  *Engine
+	schema  *schema.Schema
+	format  datafile.Version
+	leaves  []schema.Leaf
+	sources []rewriteSource
+	// bytes is the size of each leaf's column over all sources.
+	bytes []uint64
+}
+
+// rewriteSource is one fragment, and where in its files each leaf lies.
+type rewriteSource struct {
+	fragment table.Fragment
+	dead     *deletion.Vector
+	places   []leafPlace // by leaf
+	bytes    uint64      // of all columns
+}
+
+// leafPlace is a column of a fragment's file; file is -1 if the fragment is older
+// than the column, which is then null.
+type leafPlace struct{ file, column int }
+
+// prepareRewrite finds everything out that can make a rewrite impossible before
+// any of it is done.
+func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	v, err := versionOf(s)
+	if err != nil {
+		return nil, err
+	}
+	// A commit would refuse it too, but after all the work.
+	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
+		return nil, err
+	}
+	if s.StableRowIDs {
+		return nil, table.Unsupportedf("the table has stable row ids, which a rewrite would have to carry over")
+	}
+	g := &rewriteGroup{engine: e, schema: v.schema, leaves: v.schema.Leaves()}
+	if g.format, err = writableFormat(s.DataFormat); err != nil {
+		return nil, err
+	}
+	for _, leaf := range g.leaves {
+		if leaf.Unsupported != nil {
+			return nil, leaf.Unsupported
+		}
+	}
+	g.bytes = make([]uint64, len(g.leaves))
+	for _, id := range ids {
+		f, ok := s.Fragment(id)
+		if !ok {
+			return nil, fmt.Errorf("there is no fragment %d: %w", id, table.ErrNotFound)
+		}
+		source, err := g.prepareSource(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		g.sources = append(g.sources, source)
+	}
+	return g, nil
+}
+
+func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rewriteSource, error) {
+	s := rewriteSource{fragment: f}
+	var err error
+	if s.places, err = placeLeaves(f, g.leaves); err != nil {
+		return s, err
+	}
+	if err := checkMissing(f, g.schema, g.leaves, s.places); err != nil {
+		return s, err
+	}
+	if s.dead, err = g.engine.deletionVector(ctx, f); err != nil {
+		return s, err
+	}
+	for file, d := range f.Files {
+		if err := g.checkFile(ctx, &s, file, d); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// checkFile checks that every column that the source needs of a file can be read.
+func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int, d table.DataFile) error {
+	var of *openFile
+	for i, p := range s.places {
+		if p.file != file {
+			continue
+		}
+		if of == nil {
+			// Files of dropped columns only are not even opened.
+			var err error
+			if of, err = g.engine.openData(ctx, s.fragment, d); err != nil {
+				return err
+			}
+			defer of.release()
+		}
+		column, err := of.Column(p.column)
+		if err == nil {
+			err = column.Check(g.leaves[i])
+		}
+		if err != nil {
+			return fmt.Errorf("fragment %d: %w", s.fragment.ID, err)
+		}
+		g.bytes[i] += column.Bytes()
+		s.bytes += column.Bytes()
+	}
+	return nil
+}
+
+// placeLeaves finds the column of each leaf in the fragment's files, by field id.
+func placeLeaves(f table.Fragment, leaves []schema.Leaf) ([]leafPlace, error) {
+	where := make(map[int32]leafPlace, len(leaves))
+	for i, d := range f.Files {
+		for k, id := range d.Fields {
+			// A negative id is of a column that a newer file replaced, a negative
+			// column of a field that has none of its own.
+			if id < 0 || k < len(d.Columns) && d.Columns[k] < 0 {
+				continue
+			}
+			if at, twice := where[id]; twice {
+				return nil, table.Corruptf("fragment %d: files %s and %s both hold field %d", f.ID, f.Files[at.file].Path, d.Path, id)
+			}
+			p := leafPlace{file: i}
+			if k < len(d.Columns) {
+				// Files of the first format record none; opening one refuses it.
+				p.column = int(d.Columns[k])
+			}
+			where[id] = p
+		}
+	}
+	out := make([]leafPlace, len(leaves))
+	for i, leaf := range leaves {
+		p, there := where[leaf.FieldID]
+		if !there {
+			p = leafPlace{file: -1}
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+// checkMissing checks that leaves which the fragment lacks can be null, and that
+// a nested column is there as a whole or not at all: the levels of a leaf that is
+// missing alone would have to be made up from those of its siblings.
+func checkMissing(f table.Fragment, s *schema.Schema, leaves []schema.Leaf, places []leafPlace) error {
+	next := 0
+	for _, top := range s.Fields {
+		first := next
+		missing := 0
+		for range top.Leaves() {
+			if places[next].file < 0 {
+				missing++
+			}
+			next++
+		}
+		switch {
+		case missing == 0:
+		case missing < next-first:
+			for i := first; i < next; i++ {
+				if places[i].file < 0 {
+					return table.Unsupportedf("fragment %d: column %q: a part of a nested column that the fragment does not have is not supported", f.ID, leaves[i].Path)
+				}
+			}
+		case !top.Nullable:
+			return table.Corruptf("fragment %d: no file holds column %q, which cannot be null", f.ID, top.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package lance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/table"
+)
+
+// columnMemory is what working on one column takes, roughly: a page as it is
+// read, decoded, gathered and encoded, each about 8 MiB, and what the garbage
+// collector has not got to yet.
+const columnMemory = 64 << 20
+
+// rewriteRun writes the outputs of a rewrite. Its tasks are columns of outputs:
+// workers take them in order, the largest columns of an output first, so that
+// files are finished one after the other and the work left at the end is small.
+type rewriteRun struct {
+	group    *rewriteGroup
+	req      table.RewriteRequest
+	files    []*rewriteFile
+	order    []int // leaves by size
+	workers  int
+	nextTask atomic.Int64
+	read     atomic.Uint64
+}
+
+// rewriteFile is one output. It exists from its first task on, and the last task
+// to be done completes it.
+type rewriteFile struct {
+	plan *rewriteOutput
+
+	mu       sync.Mutex
+	file     *newDataFile // nil before it is created
+	left     int          // columns that are not done
+	reported uint64       // bytes written, as told to Progress
+	fragment table.NewFragment
+	finished bool
+}
+
+func newRewriteRun(g *rewriteGroup, outputs []rewriteOutput, req table.RewriteRequest) *rewriteRun {
+	r := &rewriteRun{group: g, req: req, workers: max(req.Threads, 1)}
+	if req.MemoryLimit > 0 {
+		r.workers = min(r.workers, int(max(req.MemoryLimit/columnMemory, 1)))
+	}
+	for i := range outputs {
+		r.files = append(r.files, &rewriteFile{plan: &outputs[i], left: len(g.leaves)})
+	}
+	for i := range g.leaves {
+		r.order = append(r.order, i)
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(g.bytes[b], g.bytes[a]) })
+	return r
+}
+
+func (r *rewriteRun) run(ctx context.Context) (table.Written, error) {
+	tasks := len(r.files) * len(r.order)
+	workers, ctx := errgroup.WithContext(ctx)
+	for range min(r.workers, tasks) {
+		workers.Go(func() error {
+			for {
+				task := int(r.nextTask.Add(1)) - 1
+				if task >= tasks {
+					return nil
+				}
+				if err := r.column(ctx, r.files[task/len(r.order)], r.order[task%len(r.order)]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err := workers.Wait()
+	out := table.Written{BytesRead: r.read.Load()}
+	for _, f := range r.files {
+		if f.file == nil {
+			continue
+		}
+		if !f.finished {
+			err = errors.Join(err, f.file.abort())
+		}
+		object := f.file.object
+		if f.finished {
+			object.Bytes = f.fragment.Files[0].Bytes
+			out.Fragments = append(out.Fragments, f.fragment)
+		}
+		out.BytesWritten += object.Bytes
+		out.Objects = append(out.Objects, object)
+	}
+	if err != nil {
+		out.Fragments = nil
+	}
+	return out, err
+}
+
+// column writes one column of one file.
+func (r *rewriteRun) column(ctx context.Context, f *rewriteFile, leaf int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.create(ctx, f); err != nil {
+		return err
+	}
+	to := f.file.Column(leaf)
+	for i := range f.plan.slices {
+		if err := r.slice(ctx, f, &f.plan.slices[i], leaf, to); err != nil {
+			return err
+		}
+	}
+	if err := to.Close(); err != nil {
+		return err
+	}
+	if to.Rows() != f.plan.rows {
+		return table.Corruptf("column %q has %d live rows, %d were expected", r.group.leaves[leaf].Path, to.Rows(), f.plan.rows)
+	}
+	return r.columnDone(f)
+}
+
+// create starts the file, unless another of its columns has.
+func (r *rewriteRun) create(ctx context.Context, f *rewriteFile) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file != nil {
+		return nil
+	}
+	var err error
+	f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, r.req.Options.NoSync)
+	return err
+}
+
+// columnDone completes the file if its last column is done.
+func (r *rewriteRun) columnDone(f *rewriteFile) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left--; f.left > 0 {
+		return nil
+	}
+	var err error
+	if f.fragment, err = f.file.finish(); err != nil {
+		return err
+	}
+	f.finished = true
+	r.progress(0, f.fragment.Files[0].Bytes-f.reported)
+	return nil
+}
+
+// slice copies the live rows of a part of a source.
+func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice, leaf int, to *datafile.ColumnWriter) error {
+	source := &r.group.sources[s.source]
+	place := source.places[leaf]
+	if place.file < 0 {
+		return to.TakeNulls(int(s.rows))
+	}
+	of, err := r.group.engine.openData(ctx, source.fragment, source.fragment.Files[place.file])
+	if err != nil {
+		return err
+	}
+	defer of.release()
+	column, err := of.Column(place.column)
+	if err != nil {
+		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+	}
+	runs := s.runs
+	row := runs[0].start // the next block's first
+	perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
+	for block, err := range column.BlocksRange(ctx, r.group.leaves[leaf], row, runs[len(runs)-1].end) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			runs, err = takeRuns(to, block, row, runs)
+		}
+		if err != nil {
+			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+		}
+		row += uint64(block.Rows)
+		r.blockDone(f, uint64(float64(block.Rows)*perRow))
+	}
+	if len(runs) > 0 {
+		return table.Corruptf("fragment %d: column %q ends at row %d", source.fragment.ID, r.group.leaves[leaf].Path, row)
+	}
+	return nil
+}
+
+// takeRuns appends the rows of a block that are in runs, ascending ranges none of
+// which ends before the block; row is the number of the block's first row. It
+// returns the runs that go on after the block.
+func takeRuns(to *datafile.ColumnWriter, block *level.Block, row uint64, runs []rowRun) ([]rowRun, error) {
+	cursor, err := level.NewCursor(block)
+	if err != nil {
+		return nil, err
+	}
+	end := row + uint64(block.Rows)
+	for len(runs) > 0 && runs[0].start < end {
+		start, stop := max(runs[0].start, row), min(runs[0].end, end)
+		if err := cursor.Skip(int(start - row)); err != nil {
+			return nil, err
+		}
+		if err := to.Take(cursor, int(stop-start)); err != nil {
+			return nil, err
+		}
+		row = stop
+		if stop < runs[0].end {
+			break
+		}
+		runs = runs[1:]
+	}
+	return runs, nil
+}
+
+// blockDone reports progress.
+func (r *rewriteRun) blockDone(f *rewriteFile, read uint64) {
+	r.read.Add(read)
+	if r.req.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	written := f.file.Bytes()
+	delta := written - f.reported
+	f.reported = written
+	f.mu.Unlock()
+	r.progress(read, delta)
+}
+
+func (r *rewriteRun) progress(read, written uint64) {
+	if r.req.Progress != nil {
+		r.req.Progress(read, written)
+	}
+}

@@ -1,0 +1,116 @@
+package lance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/table"
+)
+
+// version is the Handle of a snapshot: everything that was in the manifest file,
+// to be changed into the next one without losing what we do not understand. It is
+// immutable, and so are the messages in it.
+type version struct {
+	contents *manifest.Contents
+	scheme   manifest.Scheme
+	schema   *schema.Schema
+	bases    bases
+}
+
+// versionOf returns the handle of a snapshot that this package made.
+func versionOf(s *table.Snapshot) (*version, error) {
+	if s == nil {
+		return nil, fmt.Errorf("lance: no snapshot was given")
+	}
+	v, ok := s.Handle.(*version)
+	if !ok {
+		return nil, fmt.Errorf("lance: version %d of table %s was loaded by another engine", s.Version, s.Table)
+	}
+	return v, nil
+}
+
+// snapshot puts a manifest into the terms of package table.
+func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
+	m := c.Manifest
+	where := fmt.Sprintf("lance: table %s version %d", e.store, m.GetVersion())
+	if err := manifest.CheckReader(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	sch, err := schema.FromProto(m.GetFields(), m.GetSchemaMetadata())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	v := &version{contents: c, scheme: scheme, schema: sch, bases: basesOf(m)}
+	s := &table.Snapshot{
+		Table:          e.store.String(),
+		Version:        m.GetVersion(),
+		Schema:         sch.ToTable(),
+		NextFragmentID: nextFragmentID(m),
+		StableRowIDs:   m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0,
+		DataFormat:     dataFormat(m),
+		Handle:         v,
+	}
+	if ts := m.GetTimestamp(); ts != nil {
+		s.Timestamp = time.Unix(ts.GetSeconds(), int64(ts.GetNanos())).UTC()
+	}
+	for _, f := range m.GetFragments() {
+		frag := v.bases.fragment(f)
+		if frag.Deletion != nil && frag.Deletion.Rows == 0 {
+			// The writer did not record the number, and everybody needs it.
+			if frag.Deletion.Rows, err = e.countDeletions(ctx, frag); err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+		}
+		s.Fragments = append(s.Fragments, frag)
+	}
+	if s.Indexes, err = indexesOf(c.Indexes); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	if s.Reuse, err = reuseOf(c.Indexes); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return s, nil
+}
+
+// nextFragmentID is past the recorded high-water mark and past every fragment
+// that is there: some writers let the mark fall behind.
+func nextFragmentID(m *tablepb.Manifest) table.FragmentID {
+	var next table.FragmentID
+	if m.MaxFragmentId != nil {
+		next = table.FragmentID(m.GetMaxFragmentId())
+		if next <= table.MaxFragmentID {
+			next++
+		}
+	}
+	for _, f := range m.GetFragments() {
+		next = max(next, table.FragmentID(f.GetId())+1)
+	}
+	return next
+}
+
+// dataFormat names the version of the data files. Manifests from before that was
+// recorded have it in their files, or in a flag.
+func dataFormat(m *tablepb.Manifest) string {
+	if f := m.GetDataFormat().GetVersion(); f != "" {
+		return f
+	}
+	for _, f := range m.GetFragments() {
+		if files := f.GetFiles(); len(files) == 0 {
+			continue
+		} else if files[0].GetFileMajorVersion() >= 2 {
+			return fileFormat(files[0])
+		}
+		return legacyFormat
+	}
+	if m.GetWriterFeatureFlags()&manifest.FlagV2Format != 0 {
+		return "2.0"
+	}
+	return legacyFormat
+}
+
+// legacyFormat is the first file format, whose files call themselves 0.2.
+const legacyFormat = "0.1"

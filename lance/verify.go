@@ -1,0 +1,226 @@
+package lance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"google.golang.org/protobuf/proto"
+
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Check implements table.Checker. It looks at what the format says and package
+// table does not show:
+//
+//   - the manifest's flags and id mark fit its contents, its transaction can be
+//     read, and fragments have row ids if the table is one that has;
+//   - the metadata of every data file agrees with the manifest in version, rows
+//     and columns, and describes pages that can be read;
+//   - the files of every index are there and have the recorded sizes, segments of
+//     one index do not overlap, and an external fragment reuse index is whole.
+//
+// What is merely not supported is no finding.
+func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.Finding)) (map[string]int, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	v, err := versionOf(s)
+	if err != nil {
+		return nil, err
+	}
+	c := checker{engine: e, snapshot: s, version: v, found: found, checked: map[string]int{}}
+	for _, part := range []func(context.Context) error{c.manifest, c.files, c.indexes, c.reuse} {
+		if err := part(ctx); err != nil {
+			return c.checked, fmt.Errorf("lance: table %s version %d: check: %w", e.store, s.Version, err)
+		}
+	}
+	return c.checked, nil
+}
+
+type checker struct {
+	engine   *Engine
+	snapshot *table.Snapshot
+	version  *version
+	found    func(table.Finding)
+	checked  map[string]int
+}
+
+// finding reports err as one, unless it says that looking was impossible, which
+// is returned.
+func (c *checker) finding(kind, where string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, table.ErrUnsupported):
+		return nil
+	case errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrNotFound):
+		c.found(table.Finding{Kind: kind, Where: where, Err: err})
+		return nil
+	default:
+		return err
+	}
+}
+
+func (c *checker) corrupt(kind, where, format string, args ...any) {
+	c.found(table.Finding{Kind: kind, Where: where, Err: table.Corruptf(format, args...)})
+}
+
+func (c *checker) manifest(ctx context.Context) error {
+	m := c.version.contents.Manifest
+	where := fmt.Sprintf("version %d", m.GetVersion())
+	c.checked["manifests"]++
+
+	want := proto.CloneOf(m)
+	manifest.SetFlags(want)
+	if missing := want.GetReaderFeatureFlags() &^ m.GetReaderFeatureFlags(); missing != 0 {
+		c.corrupt("manifest", where, "the reader flags %d are not set, so a reader that lacks the feature would read wrong rows", missing)
+	}
+	if missing := want.GetWriterFeatureFlags() &^ m.GetWriterFeatureFlags(); missing != 0 {
+		c.corrupt("manifest", where, "the writer flags %d are not set, so a writer that lacks the feature would damage the table", missing)
+	}
+	for _, f := range m.GetFragments() {
+		if m.MaxFragmentId == nil || f.GetId() > uint64(m.GetMaxFragmentId()) {
+			c.corrupt("manifest", where, "the mark of used fragment ids is below fragment %d, and some engines would give the id away again", f.GetId())
+			break
+		}
+	}
+	if c.snapshot.StableRowIDs {
+		for _, f := range m.GetFragments() {
+			if f.GetRowIdSequence() == nil {
+				c.corrupt("fragment", fmt.Sprintf("fragment %d", f.GetId()), "the table has stable row ids and this fragment has none")
+			}
+		}
+	}
+	c.checked["transactions"]++
+	_, err := c.engine.transaction(ctx, c.version.contents)
+	return c.finding("manifest", where, err)
+}
+
+func (c *checker) files(ctx context.Context) error {
+	leaves := map[int32]schema.Leaf{}
+	for _, leaf := range c.version.schema.Leaves() {
+		leaves[leaf.FieldID] = leaf
+	}
+	for _, f := range c.snapshot.Fragments {
+		for _, d := range f.Files {
+			c.checked["files"]++
+			where := fmt.Sprintf("fragment %d file %s", f.ID, d.Path)
+			if err := c.finding("file", where, c.file(ctx, f, d, leaves)); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// file checks the metadata of a data file, as it is on disk now.
+func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, leaves map[int32]schema.Leaf) error {
+	of, err := c.engine.openUncached(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer of.release()
+	if of.Rows() != f.PhysicalRows {
+		return table.Corruptf("it has %d rows, the fragment %d", of.Rows(), f.PhysicalRows)
+	}
+	// Files of the first version of a format may call themselves by another
+	// number; those are not opened here.
+	if have := formatName(of.Version()); have != d.Format || have != c.snapshot.DataFormat {
+		return table.Corruptf("it has format %s, the manifest says %s and the table is %s", have, d.Format, c.snapshot.DataFormat)
+	}
+	stored := of.Schema().Leaves() // in column order
+	for k, id := range d.Fields {
+		leaf, live := leaves[id]
+		if !live || d.Columns[k] < 0 {
+			continue
+		}
+		at := int(d.Columns[k])
+		column, err := of.Column(at)
+		if err != nil {
+			return err
+		}
+		c.checked["columns"]++
+		if at < len(stored) && stored[at].Type != leaf.Type {
+			return table.Corruptf("column %d was written as %q (%s), and the table reads it as %q (%s)",
+				at, stored[at].Path, stored[at].Field.LogicalType, leaf.Path, leaf.Field.LogicalType)
+		}
+		if err := column.Check(leaf); err != nil && !errors.Is(err, table.ErrUnsupported) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) indexes(ctx context.Context) error {
+	claimed := map[string]map[table.FragmentID]table.UUID{}
+	for _, m := range c.snapshot.Indexes {
+		if m.System {
+			continue
+		}
+		where := fmt.Sprintf("index %s segment %s", m.Name, m.UUID)
+		by := claimed[m.Name]
+		if by == nil {
+			by = map[table.FragmentID]table.UUID{}
+			claimed[m.Name] = by
+		}
+		for _, id := range m.Coverage {
+			if other, twice := by[id]; twice {
+				c.corrupt("index", where, "fragment %d is covered by segment %s too, so its rows would be found twice", id, other)
+				break
+			}
+			by[id] = m.UUID
+		}
+		if err := c.finding("index", where, c.indexFiles(ctx, m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) indexFiles(ctx context.Context, m table.IndexMeta) error {
+	ix, ok := m.Handle.(*tablepb.IndexMetadata)
+	if !ok {
+		return nil
+	}
+	s, err := c.engine.storeOf(c.version.bases.root(ix.BaseId))
+	if err != nil {
+		return err
+	}
+	dir := path.Join(c.version.bases.dir(ix.BaseId, indicesDir), m.UUID.String())
+	if len(ix.GetFiles()) == 0 { // not recorded
+		infos, err := s.List(ctx, dir)
+		if err == nil && len(infos) == 0 {
+			err = fmt.Errorf("there are no files in %s: %w", dir, table.ErrNotFound)
+		}
+		c.checked["index_files"] += len(infos)
+		return err
+	}
+	for _, f := range ix.GetFiles() {
+		c.checked["index_files"]++
+		n, err := s.Stat(ctx, path.Join(dir, f.GetPath()))
+		if err != nil {
+			return err
+		}
+		if want := f.GetSizeBytes(); want != 0 && n != want {
+			return table.Corruptf("file %s has %d bytes, the version records %d", f.GetPath(), n, want)
+		}
+	}
+	return nil
+}
+
+func (c *checker) reuse(ctx context.Context) error {
+	r := c.snapshot.Reuse
+	if r == nil {
+		return nil
+	}
+	_, err := c.engine.reuseContent(ctx, r)
+	return c.finding("fri", fmt.Sprintf("fragment reuse index %s", r.UUID), err)
+}
+
+var _ table.Checker = (*Engine)(nil)

@@ -1,0 +1,253 @@
+package lance
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/datafile/shred"
+	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/table"
+)
+
+const (
+	defaultMaxRows = 1 << 20
+	// sliceRows bounds what is shredded at a time, and how far a file can grow
+	// past MaxBytes.
+	sliceRows = 8192
+)
+
+// WriteFragments implements table.FragmentWriter. Files have the format of the
+// table's latest version.
+func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
+	if err := e.check(ctx); err != nil {
+		return table.Written{}, err
+	}
+	w := fragmentWriter{engine: e, opts: withDefaults(opts), ratio: 1}
+	err := w.open(ctx, s)
+	if err == nil {
+		err = w.writeAll(ctx, rows)
+	}
+	if err != nil {
+		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", e.store, err)
+	}
+	return w.out, nil
+}
+
+func withDefaults(opts table.WriteOptions) table.WriteOptions {
+	if opts.MaxRows == 0 {
+		opts.MaxRows = defaultMaxRows
+	}
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = math.MaxUint64
+	}
+	return opts
+}
+
+// fragmentWriter cuts a stream of rows into data files.
+type fragmentWriter struct {
+	engine *Engine
+	opts   table.WriteOptions
+	schema *schema.Schema
+	format datafile.Version
+	out    table.Written
+	file   *newDataFile // nil between files
+	rows   uint64       // in file
+	plain  uint64       // bytes in file before they are encoded
+	// ratio is what encoding made of the last file's bytes: a file's size is known
+	// when its pages are written, which may be long after MaxBytes.
+	ratio float64
+}
+
+// size estimates how large the open file is going to be.
+func (w *fragmentWriter) size() uint64 {
+	return max(w.file.Bytes(), uint64(float64(w.plain)*w.ratio))
+}
+
+func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
+	latest, err := w.engine.Load(ctx, 0)
+	if err != nil {
+		return err
+	}
+	v, err := versionOf(latest)
+	if err != nil {
+		return err
+	}
+	// A commit would refuse it too, but after all the work.
+	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
+		return err
+	}
+	if w.format, err = writableFormat(latest.DataFormat); err != nil {
+		return err
+	}
+	w.schema, err = schema.FromTable(s)
+	return err
+}
+
+func (w *fragmentWriter) writeAll(ctx context.Context, rows iter.Seq2[table.Batch, error]) error {
+	for batch, err := range rows {
+		if err == nil {
+			err = w.engine.check(ctx)
+		}
+		if err == nil {
+			err = w.batch(ctx, batch.Record)
+		}
+		if err != nil {
+			return errors.Join(err, w.abort())
+		}
+	}
+	return w.closeFile()
+}
+
+func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error {
+	if int(rec.NumCols()) != len(w.schema.Fields) {
+		return fmt.Errorf("a batch of %d columns for a schema of %d", rec.NumCols(), len(w.schema.Fields))
+	}
+	for at := int64(0); at < rec.NumRows(); {
+		if w.file == nil {
+			var err error
+			if w.file, err = w.engine.createData(ctx, w.format, w.schema, w.opts.NoSync); err != nil {
+				return err
+			}
+			w.rows, w.plain = 0, 0
+			w.out.Objects = append(w.out.Objects, w.file.object)
+		}
+		n := min(rec.NumRows()-at, sliceRows, int64(min(w.opts.MaxRows-w.rows, math.MaxInt64)))
+		if err := w.append(rec, at, at+n); err != nil {
+			return err
+		}
+		at += n
+		w.rows += uint64(n)
+		if w.rows >= w.opts.MaxRows || w.size() >= w.opts.MaxBytes {
+			if err := w.closeFile(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// append adds the rows [from, to) of a batch to the open file.
+func (w *fragmentWriter) append(rec arrow.RecordBatch, from, to int64) error {
+	rec = rec.NewSlice(from, to)
+	defer rec.Release()
+	next := 0 // the leaf's column
+	for i, f := range w.schema.Fields {
+		if got := rec.Column(i).DataType(); !arrow.TypeEqual(f.Type, got) {
+			return fmt.Errorf("column %q: a batch has it as %v, the schema as %v", f.Name, got, f.Type)
+		}
+		blocks, err := shred.Column(f, rec.Column(i))
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			if err := w.file.Column(next).Append(b); err != nil {
+				return err
+			}
+			w.plain += plainBytes(b)
+			next++
+		}
+	}
+	return nil
+}
+
+// plainBytes is the size of a block's values.
+func plainBytes(b *level.Block) uint64 {
+	v := &b.Values
+	if b.Type.Kind != level.Variable {
+		return uint64(v.N) * uint64(b.Type.ValueBits()) / 8
+	}
+	return uint64(v.Offsets[v.N]-v.Offsets[0]) + 4*uint64(v.N)
+}
+
+func (w *fragmentWriter) closeFile() error {
+	if w.file == nil {
+		return nil
+	}
+	file := w.file
+	w.file = nil
+	f, err := file.finish()
+	if err != nil {
+		return err
+	}
+	w.out.Fragments = append(w.out.Fragments, f)
+	w.out.Objects[len(w.out.Objects)-1].Bytes = f.Files[0].Bytes
+	w.out.BytesWritten += f.Files[0].Bytes
+	// Small files are mostly metadata, which says nothing about larger ones.
+	w.ratio = min(1, float64(f.Files[0].Bytes)/float64(max(w.plain, 1)))
+	return nil
+}
+
+func (w *fragmentWriter) abort() error {
+	if w.file == nil {
+		return nil
+	}
+	file := w.file
+	w.file = nil
+	return file.abort()
+}
+
+// newDataFile is a data file being written, under its final name.
+type newDataFile struct {
+	*datafile.Writer
+	object  table.Object
+	format  datafile.Version
+	storage store.Writer
+}
+
+// createData starts a data file with the columns of s.
+func (e *Engine) createData(ctx context.Context, format datafile.Version, s *schema.Schema, noSync bool) (*newDataFile, error) {
+	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: dataDir + "/" + dataName()}}
+	var err error
+	if d.storage, err = e.store.Create(ctx, d.object.Path, store.WriteOptions{NoSync: noSync}); err != nil {
+		return nil, err
+	}
+	if d.Writer, err = datafile.NewWriter(d.storage, format, s, datafile.WriterOptions{}); err != nil {
+		return nil, errors.Join(err, d.storage.Abort())
+	}
+	return d, nil
+}
+
+// finish completes the file and describes it as a fragment of its own.
+func (d *newDataFile) finish() (table.NewFragment, error) {
+	info, err := d.Finish()
+	if err != nil {
+		return table.NewFragment{}, errors.Join(err, d.storage.Abort())
+	}
+	if err := d.storage.Close(); err != nil {
+		return table.NewFragment{}, err
+	}
+	return table.NewFragment{PhysicalRows: info.Rows, Files: []table.DataFile{{
+		Path: d.object.Path, Fields: info.Fields, Columns: info.Columns, Format: formatName(d.format), Bytes: info.Bytes,
+	}}}, nil
+}
+
+func (d *newDataFile) abort() error { return d.storage.Abort() }
+
+func formatName(v datafile.Version) string {
+	for name, format := range writableFormats {
+		if format == v {
+			return name
+		}
+	}
+	return ""
+}
+
+// dataName makes a unique name in the engines' own style: the first three of 16
+// random bytes in binary, which spreads names over the partitions of an object
+// store, the others in hexadecimal.
+func dataName() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%08b%08b%08b%s.lance", b[0], b[1], b[2], hex.EncodeToString(b[3:]))
+}
