@@ -60,7 +60,8 @@ type ReadOptions struct {
 type RowReader interface {
 	// Rows yields the live rows of the given fragments of s: fragments in the
 	// order given, rows by ascending offset. It stops at the first error. Memory
-	// is bounded by a few pages a column, not by the fragments.
+	// is bounded by a few pages a column, not by the fragments. An object that s
+	// refers to and that is not there is ErrCorrupt: the version has a hole.
 	Rows(ctx context.Context, s *Snapshot, ids []FragmentID, opts ReadOptions) iter.Seq2[Batch, error]
 }
 
@@ -139,7 +140,8 @@ type OffsetSet interface {
 // DeletionStore reads and writes deletion vectors.
 type DeletionStore interface {
 	// ReadDeletions returns the deleted offsets of f, an empty set if none. It
-	// checks them: all below f.PhysicalRows, as many as recorded.
+	// checks them: all below f.PhysicalRows, as many as recorded. A vector that s
+	// refers to and that is not there is ErrCorrupt.
 	ReadDeletions(ctx context.Context, s *Snapshot, f Fragment) (OffsetSet, error)
 	// WriteDeletions stores a complete deletion vector for the fragment id, which
 	// readVersion is the newest version its contents account for. Every call

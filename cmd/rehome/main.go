@@ -1,0 +1,26 @@
+// Command rehome compacts Lance tables. The commands are in internal/cli; this
+// file only ties them to the process.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	// Timestamps with a zone are shown in it also where the system has no zone
+	// database.
+	_ "time/tzdata"
+
+	"github.com/rehome-db/rehome/internal/cli"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	// The first Ctrl-C cancels: the command cleans up what it wrote and the table
+	// stays as it was. From then on the default is back, so a second one kills.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return cli.Run(ctx, cli.Options{}, os.Args[1:])
+}

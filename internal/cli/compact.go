@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rehome-db/rehome/compaction"
+	"github.com/rehome-db/rehome/table"
+)
+
+func (a *app) compactCommand() *cobra.Command {
+	var f compactFlags
+	var dryRun, noProgress bool
+	cmd := &cobra.Command{
+		Use:   "compact TABLE",
+		Short: "Merge small fragments and drop deleted rows, in one commit",
+		Long: `compact merges neighbouring fragments that are smaller than the target, rewrites
+fragments with many deleted rows, and publishes the result as one new version.
+Others may read and write the table meanwhile. If it fails, or is interrupted
+with Ctrl-C, the table is as it was.
+
+Indexes are left alone unless it is known to be right in every stock engine to do
+more; see --index-policy, and docs/operations.md for what the policies mean.`,
+		Example: `  rehome compact ./t.lance
+  rehome compact ./t.lance --dry-run
+  rehome compact ./t.lance --deletion-threshold 0 --max-source-bytes 4GiB`,
+		Args: exactly("a TABLE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := f.options()
+			if err != nil {
+				return err
+			}
+			if dryRun {
+				return a.plan(cmd.Context(), args[0], opts)
+			}
+			return a.compact(cmd.Context(), args[0], opts, !noProgress)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "do what plan does: say what would be done, write nothing")
+	cmd.Flags().BoolVar(&noProgress, "no-progress", false, "show no progress on standard error")
+	return cmd
+}
+
+func (a *app) compact(ctx context.Context, location string, opts compaction.Options, showProgress bool) error {
+	engine, err := a.open(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer closeEngine(engine)
+	report, err := a.runCompaction(ctx, engine, opts, showProgress)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	return printReport(&printer{w: a.Stdout}, report)
+}
+
+// runCompaction compacts and shows its events as progress and log lines.
+func (a *app) runCompaction(ctx context.Context, engine table.Engine, opts compaction.Options, showProgress bool) (compaction.Report, error) {
+	var bar *progress
+	events := compaction.Tee(compaction.LogEvents(a.logger()), compaction.Events{
+		PlanEnd: func(i compaction.PlanInfo) {
+			if i.Err == nil {
+				bar = a.startProgress("compacting", i.Bytes, size, showProgress)
+			}
+		},
+		Progress: func(i compaction.ProgressInfo) { bar.set(i.BytesDone) },
+	})
+	report, err := compaction.Compact(ctx, engine, opts, events)
+	bar.finish()
+	if report.Indexes == nil {
+		report.Indexes = []compaction.IndexDecision{}
+	}
+	return report, err
+}
+
+func printReport(p *printer, r compaction.Report) error {
+	if !r.Committed {
+		p.f("Nothing to compact in version %d.\n", r.Version)
+		return p.err
+	}
+	p.f("Compacted %s into %d, as version %d: %s, %s read, %s written, in %s.\n",
+		plural(r.FragmentsRemoved, "fragment"), r.FragmentsAdded, r.Version, plural(r.RowsWritten, "row"),
+		size(r.BytesRead), size(r.BytesWritten), elapsed(r.ElapsedMS))
+	if n := len(r.RebasedOver); n > 0 {
+		p.f("Carried over %s that others committed meanwhile.\n", plural(n, "version"))
+	}
+	if r.GroupsLost > 0 {
+		p.f("%s not published, because of what others committed; run again for what is left:\n", plural(r.GroupsLost, "group"))
+		for _, l := range r.Lost {
+			p.f("  fragments %s: %s\n", idRanges(l.Sources), l.Reason)
+		}
+	}
+	if r.FRI.Published {
+		p.f("Published a fragment reuse index: %s added.\n", plural(r.FRI.TransitionsAdded, "transition"))
+	}
+	if len(r.Indexes) > 0 {
+		p.f("Indexes: policy %s, because %s.\n", r.Policy, r.Reason)
+		for _, x := range r.Indexes {
+			p.f("  %s (%s): %s, %s\n", x.Name, x.Kind, x.Action, x.Reason)
+		}
+	}
+	if n := len(r.Leftover); n > 0 {
+		var paths []string
+		for _, o := range r.Leftover {
+			paths = append(paths, o.Path)
+		}
+		p.f("%s could not be deleted and no version refers to them: %s\n", plural(n, "object"), strings.Join(paths, ", "))
+	}
+	return p.err
+}
+
+func elapsed(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d < 10*time.Second {
+		return d.String()
+	}
+	return fmt.Sprint(d.Round(100 * time.Millisecond))
+}

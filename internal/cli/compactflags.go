@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rehome-db/rehome/compaction"
+	"github.com/rehome-db/rehome/table"
+)
+
+// compactFlags are the compaction options as flags, shared by plan and compact.
+type compactFlags struct {
+	targetRows      uint64
+	maxBytesPerFile byteSize
+	threshold       float64
+	maxSourceRows   uint64
+	maxSourceBytes  byteSize
+	maxSourceFrags  int
+	exclude         []string
+	threads         int
+	memoryLimit     byteSize
+	noSync          bool
+	mode            string
+	fri             string
+	policy          string
+	force           bool
+	cmd             *cobra.Command
+}
+
+func (f *compactFlags) register(cmd *cobra.Command) {
+	f.cmd = cmd
+	set := cmd.Flags()
+	var defaults compaction.Options
+	defaults.EnsureDefaults()
+	f.maxBytesPerFile = byteSize(defaults.MaxBytesPerFile)
+	set.SortFlags = false
+	set.Uint64Var(&f.targetRows, "target-rows", defaults.TargetRows, "a full fragment has this many `rows`; smaller neighbours are merged")
+	set.Var(&f.maxBytesPerFile, "max-bytes-per-file", "size of a full data file, roughly")
+	set.Float64Var(&f.threshold, "deletion-threshold", defaults.DeletionThreshold, "`share` of deleted rows above which a fragment is rewritten by itself")
+	set.Uint64Var(&f.maxSourceRows, "max-source-rows", 0, "take at most this many `rows` in this run (default: all)")
+	set.Var(&f.maxSourceBytes, "max-source-bytes", "take at most this many bytes in this run (default: all)")
+	set.IntVar(&f.maxSourceFrags, "max-source-fragments", 0, "take at most this many `fragments` in this run (default: all)")
+	set.StringSliceVar(&f.exclude, "exclude-fragments", nil, "leave the fragments with these `ids` alone: 3,8 or 10-19")
+	set.IntVar(&f.threads, "threads", 0, "`number` of tasks and columns worked on at a time (default: the CPUs)")
+	set.Var(&f.memoryLimit, "memory-limit", "bytes to hold at a time, roughly (default: a few pages a column)")
+	set.BoolVar(&f.noSync, "no-sync", false, "let the system flush data files when it likes; the manifest is always synced")
+	set.StringVar(&f.mode, "mode", string(defaults.Mode), "`how` bytes are rewritten: auto, copy or reencode")
+	set.StringVar(&f.fri, "fri", string(defaults.FRI), "`when` to publish a fragment reuse index: auto, always or never")
+	set.StringVar(&f.policy, "index-policy", string(defaults.IndexPolicy), "`what` happens to indexes: auto, leave, through or remap")
+	set.BoolVar(&f.force, "force", false, "publish also what some stock engine is known to answer wrongly")
+	for _, name := range []string{"max-source-bytes", "memory-limit"} {
+		set.Lookup(name).DefValue = "" // 0 stands for the default that the text names
+	}
+}
+
+// options returns the compaction options that the flags ask for.
+func (f *compactFlags) options() (compaction.Options, error) {
+	exclude, err := parseFragments(f.exclude)
+	if err != nil {
+		return compaction.Options{}, err
+	}
+	// In the options a zero means the default; typed out it is a wish that makes
+	// no sense.
+	for _, name := range []string{
+		"target-rows", "max-bytes-per-file", "max-source-rows", "max-source-bytes", "max-source-fragments", "threads", "memory-limit",
+	} {
+		if flag := f.cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "0" {
+			return compaction.Options{}, usagef("--%s 0: want more than nothing; leave the flag out for the default", name)
+		}
+	}
+	opts := compaction.Options{
+		TargetRows:         f.targetRows,
+		MaxBytesPerFile:    uint64(f.maxBytesPerFile),
+		DeletionThreshold:  f.threshold,
+		MaxSourceRows:      f.maxSourceRows,
+		MaxSourceBytes:     uint64(f.maxSourceBytes),
+		MaxSourceFragments: f.maxSourceFrags,
+		ExcludeFragments:   exclude,
+		Threads:            f.threads,
+		MemoryLimit:        uint64(f.memoryLimit),
+		NoSync:             f.noSync,
+		Mode:               compaction.Mode(f.mode),
+		FRI:                compaction.FRIMode(f.fri),
+		IndexPolicy:        compaction.IndexPolicy(f.policy),
+		Force:              f.force,
+	}
+	if f.threshold == 0 && f.cmd.Flags().Changed("deletion-threshold") {
+		opts.DeletionThreshold = compaction.AnyDeletion // zero: any deleted row is enough
+	}
+	opts.EnsureDefaults()
+	switch err := opts.Validate(); {
+	case err == nil:
+		return opts, nil
+	case errors.Is(err, table.ErrUnsupported):
+		return opts, err
+	default:
+		return opts, &usageError{err}
+	}
+}
+
+// parseFragments reads fragment ids and ranges of them, ends included.
+func parseFragments(list []string) ([]table.FragmentID, error) {
+	// More than any table has; a typing error must not fill the memory.
+	const limit = 1 << 20
+	var ids []table.FragmentID
+	for _, item := range list {
+		first, last, ranged := strings.Cut(strings.TrimSpace(item), "-")
+		from, err := strconv.ParseUint(first, 10, 32)
+		to := from
+		if err == nil && ranged {
+			to, err = strconv.ParseUint(last, 10, 32)
+		}
+		switch {
+		case err != nil:
+			return nil, usagef("--exclude-fragments: %q is no fragment id and no range like 10-19", item)
+		case to < from:
+			return nil, usagef("--exclude-fragments: the range %q ends before it starts", item)
+		case to-from >= limit || len(ids) > limit:
+			return nil, usagef("--exclude-fragments: %q: more than %d fragments", item, limit)
+		}
+		for id := from; id <= to; id++ {
+			ids = append(ids, table.FragmentID(id))
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/table"
+)
+
+// friDoc is the document of fri.
+type friDoc struct {
+	Table   string `json:"table"`
+	Version uint64 `json:"version"`
+	// IndexVersion is null if the table has no fragment reuse index.
+	IndexVersion *int32          `json:"index_version"`
+	Bytes        uint64          `json:"bytes"`
+	External     bool            `json:"external"`
+	Transitions  []friTransition `json:"transitions"`
+}
+
+type friTransition struct {
+	DatasetVersion uint64       `json:"dataset_version"`
+	Sources        []fri.Digest `json:"sources"`
+	Destinations   []fri.Digest `json:"destinations"`
+	Mapping        string       `json:"mapping"`
+	MovedRows      uint64       `json:"moved_rows"`
+	DroppedRows    uint64       `json:"dropped_rows"`
+	Bytes          int          `json:"bytes"`
+	// NeededBy names the indexes that may hold addresses from before it.
+	NeededBy []string `json:"needed_by"`
+}
+
+// friSummary is what inspect shows.
+type friSummary struct {
+	Transitions int    `json:"transitions"`
+	Bytes       uint64 `json:"bytes"`
+	External    bool   `json:"external"`
+	// Problem says why the content cannot be read, if it cannot.
+	Problem string `json:"problem,omitempty"`
+}
+
+// openFRI decodes the snapshot's fragment reuse index; an empty history if it has
+// none.
+func openFRI(ctx context.Context, engine table.Engine, s *table.Snapshot) (*fri.History, error) {
+	if s.Reuse == nil {
+		return &fri.History{}, nil
+	}
+	content, err := engine.ReuseIndex(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	if err != nil {
+		return nil, fmt.Errorf("table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
+	}
+	return h, nil
+}
+
+// asReadersSee returns the session's version with its indexes as readers see them,
+// and a summary of its fragment reuse index. Readers follow the coverage of an
+// index through that: what is stored may name fragments that were rewritten since.
+func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary, error) {
+	s := ss.snapshot
+	if s.Reuse == nil {
+		return s, friSummary{}, nil
+	}
+	summary := friSummary{Bytes: s.Reuse.Bytes, External: s.Reuse.External}
+	h, err := openFRI(ctx, ss.engine, s)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil, summary, err
+	case err != nil: // inspect shows what there is, also where that is damage
+		summary.Problem = oneLine(err)
+		return s, summary, nil
+	}
+	summary.Transitions = h.Len()
+	view := *s
+	view.Indexes = slices.Clone(s.Indexes)
+	for i, m := range view.Indexes {
+		if !m.System && m.CoverageKnown {
+			view.Indexes[i].Coverage = followed(h, m.Coverage)
+		}
+	}
+	return &view, summary, nil
+}
+
+// followed leads a coverage through the history by the rule that readers keep: the
+// fragments of a rewrite go, and what they became comes in if all were covered.
+func followed(h *fri.History, coverage []table.FragmentID) []table.FragmentID {
+	set := map[table.FragmentID]bool{}
+	for _, id := range coverage {
+		set[id] = true
+	}
+	for _, t := range h.All() {
+		all := true
+		for _, d := range t.Sources() {
+			all = all && set[d.ID]
+		}
+		for _, d := range t.Sources() {
+			delete(set, d.ID)
+		}
+		if all {
+			for _, d := range t.Destinations() {
+				set[d.ID] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func (a *app) friCommand() *cobra.Command {
+	var version uint64
+	cmd := &cobra.Command{
+		Use:   "fri TABLE",
+		Short: "Show the fragment reuse index: which fragments became which",
+		Long: `fri shows the table's fragment reuse index, which leads from old row addresses to
+current ones: its transitions, oldest first, each with the fragments it consumed
+and produced and the indexes that may still hold addresses from before it.`,
+		Args: exactly("a TABLE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			doc, err := a.fri(cmd.Context(), args[0], version)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(doc)
+			}
+			return printFRI(&printer{w: a.Stdout}, doc)
+		},
+	}
+	cmd.Flags().Uint64Var(&version, "version", 0, "show that of version `N` instead of the latest")
+	return cmd
+}
+
+func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc, error) {
+	ss, err := a.load(ctx, location, version)
+	if err != nil {
+		return nil, err
+	}
+	defer ss.close()
+	s := ss.snapshot
+	doc := &friDoc{Table: s.Table, Version: s.Version, Transitions: []friTransition{}}
+	if s.Reuse == nil {
+		return doc, nil
+	}
+	doc.IndexVersion, doc.Bytes, doc.External = &s.Reuse.IndexVersion, s.Reuse.Bytes, s.Reuse.External
+	h, err := openFRI(ctx, ss.engine, s)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range h.All() {
+		x := friTransition{
+			DatasetVersion: t.DatasetVersion(), Sources: t.Sources(), Destinations: t.Destinations(), Mapping: t.Mapping().String(),
+			MovedRows: t.MovedRows(), DroppedRows: t.DroppedRows(), Bytes: t.EncodedSize(), NeededBy: []string{},
+		}
+		if x.Destinations == nil {
+			x.Destinations = []fri.Digest{}
+		}
+		for _, m := range h.NeededBy(i, 0, s.Indexes) {
+			x.NeededBy = append(x.NeededBy, m.Name)
+		}
+		slices.Sort(x.NeededBy)
+		x.NeededBy = slices.Compact(x.NeededBy)
+		doc.Transitions = append(doc.Transitions, x)
+	}
+	return doc, nil
+}
+
+func printFRI(p *printer, doc *friDoc) error {
+	if doc.IndexVersion == nil {
+		p.f("Version %d has no fragment reuse index: row addresses are what they are.\n", doc.Version)
+		return p.err
+	}
+	where := "in the manifest"
+	if doc.External {
+		where = "in a file of its own"
+	}
+	p.f("Fragment reuse index of version %d: %s, %s %s, codec %d\n\n",
+		doc.Version, plural(len(doc.Transitions), "transition"), size(doc.Bytes), where, *doc.IndexVersion)
+	var rows [][]string
+	for i, t := range doc.Transitions {
+		needed := "-"
+		if len(t.NeededBy) > 0 {
+			needed = strings.Join(t.NeededBy, ",")
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(i + 1), idRanges(digestIDs(t.Sources)), orNothing(idRanges(digestIDs(t.Destinations))),
+			count(t.MovedRows), count(t.DroppedRows), size(uint64(t.Bytes)), needed,
+		})
+	}
+	p.table([]string{"#", "FRAGMENTS", "BECAME", "ROWS MOVED", "ROWS DROPPED", "SIZE", "NEEDED BY"}, rows)
+	return p.err
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+func digestIDs(ds []fri.Digest) []table.FragmentID {
+	ids := make([]table.FragmentID, len(ds))
+	for i, d := range ds {
+		ids[i] = d.ID
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rehome-db/rehome/internal/verify"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	var opts verify.Options
+	var noProgress bool
+	cmd := &cobra.Command{
+		Use:   "verify TABLE",
+		Short: "Check files, counts, deletions and the fragment reuse index; --deep reads all data",
+		Long: `verify checks what readers and compactions rely on: that every file is there with
+its recorded size, that deletion vectors lie within their fragments and count
+right, that the metadata of data files and indexes and the fragment reuse index fit
+the table. With --deep every value of every row is decoded, too. It lists every
+problem it finds, and exits with 4 if there is one. The entries inside index files
+are not read.`,
+		Args: exactly("a TABLE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.verify(cmd.Context(), args[0], opts, !noProgress)
+		},
+	}
+	cmd.Flags().Uint64Var(&opts.Version, "version", 0, "check version `N` instead of the latest")
+	cmd.Flags().BoolVar(&opts.Deep, "deep", false, "read all data")
+	cmd.Flags().BoolVar(&noProgress, "no-progress", false, "show no progress on standard error")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, location string, opts verify.Options, showProgress bool) error {
+	engine, err := a.open(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer closeEngine(engine)
+	var bar *progress
+	opts.Progress = func(done, total uint64) {
+		if bar == nil {
+			bar = a.startProgress("verifying", total, func(n uint64) string { return plural(n, "row") }, showProgress)
+		}
+		bar.set(done)
+	}
+	report, err := verify.Table(ctx, engine, opts)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if report.Table == "" {
+		report.Table = location
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		err = printVerify(&printer{w: a.Stdout}, report)
+	}
+	if err == nil && !report.OK {
+		err = &problemsError{len(report.Problems)}
+	}
+	return err
+}
+
+func printVerify(p *printer, r verify.Report) error {
+	c := r.Checked
+	p.f("Checked %s", r.Table)
+	if r.Version != 0 {
+		p.f(" version %d", r.Version)
+	}
+	p.f(": %s, %s of %s, %s", plural(c[verify.Fragments], "fragment"), plural(c[verify.Files], "data file"),
+		size(c[verify.FileBytes]), plural(c[verify.DeletionVectors], "deletion vector"))
+	if n := c[verify.Indexes]; n > 0 {
+		p.f(", %s (not their entries)", plural(n, "index"))
+	}
+	if n := c[verify.Transitions]; n > 0 {
+		p.f(", %s of the fragment reuse index", plural(n, "transition"))
+	}
+	if r.Deep {
+		p.f(", %s read", plural(c[verify.RowsRead], "row"))
+	}
+	p.f(".\n")
+	if r.OK {
+		p.f("No problems.\n")
+		return p.err
+	}
+	var rows [][]string
+	for i, x := range r.Problems {
+		rows = append(rows, []string{strconv.Itoa(i + 1), x.Kind, x.Where, oneLineText(x.Message)})
+	}
+	p.f("\n")
+	p.table([]string{"#", "PROBLEM", "WHERE", "WHAT"}, rows)
+	p.f("\nThe table is damaged. Older versions may be whole: rehome verify --version N.\n")
+	return p.err
+}
