@@ -117,39 +117,19 @@ type fragmentReader struct {
 
 // openFragment finds out where the leaves of sch lie and opens those files.
 func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
-	type place struct {
-		file   int
-		column int
-	}
-	where := map[int32]place{}
-	for i, d := range f.Files {
-		for k, id := range d.Fields {
-			// Without columns it is a file of the first format, which opening
-			// refuses by name.
-			if id < 0 || k < len(d.Columns) && d.Columns[k] < 0 {
-				continue
-			}
-			if at, twice := where[id]; twice {
-				return nil, table.Corruptf("fragment %d: files %s and %s both hold field %d", f.ID, f.Files[at.file].Path, d.Path, id)
-			}
-			p := place{file: i}
-			if k < len(d.Columns) {
-				p.column = int(d.Columns[k])
-			}
-			where[id] = p
-		}
-	}
 	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*openFile{}}
-	for _, leaf := range r.leaves {
-		p, there := where[leaf.FieldID]
-		if !there {
+	places, err := placeLeaves(f, r.leaves)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		if p.file < 0 {
 			r.files, r.columns = append(r.files, nil), append(r.columns, 0)
 			continue
 		}
 		d := f.Files[p.file]
 		of := r.open[d.Base+"\x00"+d.Path]
 		if of == nil {
-			var err error
 			if of, err = e.openData(ctx, f, d); err != nil {
 				r.close()
 				return nil, err
