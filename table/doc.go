@@ -13,7 +13,7 @@
 // rehome's compaction, rebase and remap drive it and nothing else. The comments
 // on the interfaces are the contract, and package table/enginetest is the same
 // contract as a test suite: run it against an engine before trusting it.
-// table/memengine is a complete engine in about 300 lines, to start from.
+// table/memengine is a complete engine in a few hundred lines, to start from.
 // Package lance is the engine for Lance tables on disk.
 //
 // # Invariants

@@ -30,6 +30,7 @@ type File struct {
 	rows    uint64
 	schema  *schema.Schema
 	columns []*Column
+	buffers []span // global buffers; the first is the schema
 	// limits are the defaults, except where tests want less.
 	limits encoding.Limits
 }
@@ -100,6 +101,7 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
+	f.buffers = buffers
 	if err := m.prefetch(buffers[0], foot); err != nil {
 		return err
 	}

@@ -38,10 +38,11 @@ type Writer struct {
 	schema  *schema.Schema
 	columns []*ColumnWriter
 
-	mu  sync.Mutex // guards the rest
-	out *bufio.Writer
-	pos uint64
-	err error // the first, which every later call returns
+	mu      sync.Mutex // guards the rest
+	out     *bufio.Writer
+	pos     uint64
+	buffers []span // global buffers, but for the first, which is the schema
+	err     error  // the first, which every later call returns
 }
 
 // FileInfo is what a table has to record of a file that was written.
@@ -187,11 +188,15 @@ func (w *Writer) writeTail(rows uint64) error {
 	bufferTableAt := w.pos
 	tail := binary.LittleEndian.AppendUint64(nil, descriptorAt)
 	tail = binary.LittleEndian.AppendUint64(tail, uint64(len(descriptor)))
+	for _, b := range w.buffers {
+		tail = binary.LittleEndian.AppendUint64(tail, b.offset)
+		tail = binary.LittleEndian.AppendUint64(tail, b.size)
+	}
 
 	tail = binary.LittleEndian.AppendUint64(tail, columnsAt)
 	tail = binary.LittleEndian.AppendUint64(tail, columnTableAt)
 	tail = binary.LittleEndian.AppendUint64(tail, bufferTableAt)
-	tail = binary.LittleEndian.AppendUint32(tail, 1) // global buffers
+	tail = binary.LittleEndian.AppendUint32(tail, 1+uint32(len(w.buffers))) // the schema first
 	tail = binary.LittleEndian.AppendUint32(tail, uint32(len(w.columns)))
 	tail = binary.LittleEndian.AppendUint16(tail, 2)
 	tail = binary.LittleEndian.AppendUint16(tail, uint16(w.version))

@@ -129,10 +129,9 @@ func (d *Decoder) plan(p Page) (plan, error) {
 
 // path is the layers of a page, with the numbers that follow from them.
 type path struct {
-	layers             []level.Layer
-	maxRep, maxDef     uint16
-	maxVisible         uint16
-	lastItemBeforeList int
+	layers         []level.Layer
+	maxRep, maxDef uint16
+	maxVisible     uint16
 }
 
 // path checks the page's layers against the leaf's.

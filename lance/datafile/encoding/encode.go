@@ -37,23 +37,22 @@ type EncodedPage struct {
 type Encoder struct {
 	opts EncodeOptions
 
-	visible   []uint32 // entries that own a value slot
-	chunks    []chunkPlan
-	meta      []byte
-	data      []byte
-	repIndex  []byte
-	dict      []byte
-	levelBuf  []byte
-	sizes     []int
-	indices   []byte
-	indexOf   map[string]uint32
-	strings   []byte // encoded strings
-	ends      []uint32
-	scratch   []byte
-	trainer   fsst.Trainer
-	symbols   *fsst.Encoder
-	compress  compressor
-	splitting *level.Builder
+	visible  []uint32 // entries that own a value slot
+	chunks   []chunkPlan
+	meta     []byte
+	data     []byte
+	repIndex []byte
+	dict     []byte
+	levelBuf []byte
+	sizes    []int
+	indices  []byte
+	indexOf  map[string]uint32
+	strings  []byte // encoded strings
+	ends     []uint32
+	scratch  []byte
+	trainer  fsst.Trainer
+	symbols  *fsst.Encoder
+	compress compressor
 }
 
 // NewEncoder returns an encoder. Options that make no sense are found out when

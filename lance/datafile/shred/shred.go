@@ -40,14 +40,6 @@ type entries struct {
 	at []int32
 }
 
-// index returns where the content of entry i lies.
-func (e *entries) index(i int) int {
-	if e.at == nil {
-		return i
-	}
-	return int(e.at[i])
-}
-
 type shredder struct {
 	leaves []schema.Leaf // those not reached yet
 	rows   int
