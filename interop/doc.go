@@ -1,0 +1,54 @@
+// Package interop proves on real engines what rehome does to their tables.
+//
+// A table that rehome compacts is somebody else's: a stock client wrote it and
+// goes on using it. Reading our own commits with our own code proves nothing about
+// that, so this package drives three stock engines and has them write, read, query
+// and maintain the same tables as rehome:
+//
+//   - lancedb-0.39.0, the node client on Lance 12
+//   - lancedb-0.31.0, the node client on Lance 8, old and widely deployed
+//   - pylance-14.0.2, the Python client on Lance 14
+//
+// # Running it
+//
+// interop/setup.sh installs the engines into interop/.engines. Then
+//
+//	REHOME_INTEROP=1 go test -count=1 -timeout 30m ./interop/...
+//
+// Without the variable the tests skip. -count=1 is needed because the go command
+// does not know that the binary under test, which the tests build, has changed.
+// REHOME_ENGINES names another place for the engines.
+//
+// # How it works
+//
+// [Start] runs an engine as a long-lived process (driver/lancedb.mjs or
+// driver/pylance.py) that answers one JSON line with another. Rows travel as Arrow
+// IPC: the test makes them, so it knows what every table must hold, and what an
+// engine answers comes back as the bytes that the engine itself produced. A driver
+// keeps its table handles open between requests, so that the engines' caches meet
+// the commits that others make, as they would in a service.
+//
+// The tests keep a model of each table (every row, in Go) and apply each step to
+// both. After a step every answer is compared with the model by content: full
+// scans, filters on every indexed column, text and vector search, and lookups of
+// rows that were deleted. Whether an index took part is read from the query plan.
+//
+// # Controls
+//
+// Stock engines have faults of their own, and some show only after a compaction. A
+// wrong answer therefore counts against rehome unless the same engine, on the same
+// table and after the same steps, gives a wrong answer there too when its own
+// optimize takes rehome's place, or when nothing is compacted at all. That control
+// runs only when something was wrong, in the same test, and what it excuses is
+// logged. Rows are never excused: a full scan must equal the model always.
+//
+// # Example
+//
+//	e, err := interop.Start(ctx, interop.PyLance14)
+//	...
+//	defer e.Close()
+//	_, err = e.Create(ctx, dir+"/t.lance", record, interop.CreateOptions{})
+//	_, err = e.Delete(ctx, dir+"/t.lance", "id % 10 = 3")
+//	// ... rehome compact dir/t.lance ...
+//	got, err := e.Query(ctx, dir+"/t.lance", interop.Query{Where: "id < 100"})
+package interop
