@@ -1,0 +1,173 @@
+// Command compact compares `rehome compact` with the stock engines' own compaction,
+// each on copies of the same table, in one run:
+//
+//	interop/setup.sh                          # once: the stock engines
+//	go run ./benchmarks/compact               # the headline table, 1,000,000 rows
+//	go run ./benchmarks/compact -rows 20000 -fragments 10 -rounds 1
+//	go run ./benchmarks/compact -sizes        # only how large the results are
+//
+// It prints a table of medians with the ratios to the first stock engine, and
+// writes the same, with the runs behind the medians, to benchmarks/results.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rehome-db/rehome/benchmarks/versus"
+	"github.com/rehome-db/rehome/benchmarks/workload"
+	"github.com/rehome-db/rehome/interop"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "compact:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command's flags.
+type options struct {
+	rows, fragments, rounds int
+	format, engines, flags  string
+	sizes, stockOnly        bool
+	dir, name, results      string
+}
+
+func run(ctx context.Context, args []string) error {
+	var o options
+	f := flag.NewFlagSet("compact", flag.ContinueOnError)
+	f.IntVar(&o.rows, "rows", 1_000_000, "rows of the table")
+	f.IntVar(&o.fragments, "fragments", 100, "fragments of the table")
+	f.IntVar(&o.rounds, "rounds", 5, "runs of each contender, alternating")
+	f.StringVar(&o.format, "format", "2.1", "version of the data files")
+	f.StringVar(&o.engines, "stock", interop.LanceDB39.Name, "stock engines to compare with, separated by commas; the first writes the table and is what ratios refer to")
+	f.StringVar(&o.flags, "flags", "", "flags for a second rehome contender, for example --no-sync")
+	f.BoolVar(&o.sizes, "sizes", false, "compare the sizes of the results on the golden tables and on tables of each type instead")
+	f.BoolVar(&o.stockOnly, "stock-only", false, "leave rehome out")
+	f.StringVar(&o.dir, "dir", "", "where the tables are made (default: a temporary directory)")
+	f.StringVar(&o.name, "name", "", "name of the result's file (default: from the other flags)")
+	f.StringVar(&o.results, "results", filepath.Join(sourceDir(), "..", "results"), "directory for the result's file")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	specs, err := stockEngines(o.engines)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(o.dir, "rehome-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+
+	var rehome []versus.Contender
+	if !o.stockOnly {
+		binary := filepath.Join(work, "rehome")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/rehome-db/rehome/cmd/rehome").CombinedOutput(); err != nil {
+			return fmt.Errorf("build rehome: %w\n%s", err, out)
+		}
+		rehome = append(rehome, versus.Rehome(binary))
+		if o.flags != "" {
+			rehome = append(rehome, versus.Rehome(binary, strings.Fields(o.flags)...))
+		}
+	}
+	writer, err := interop.Start(ctx, specs[0])
+	if err != nil {
+		return err
+	}
+	defer writer.Close()
+
+	report := newReport(args)
+	if o.sizes {
+		err = compareSizes(ctx, report, writer, specs[0], rehome, o, work)
+	} else {
+		err = compareCosts(ctx, report, writer, specs, rehome, o, work)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Print(report)
+	return report.save(o.results, o.resultName())
+}
+
+func sourceDir() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
+
+func (o options) resultName() string {
+	switch {
+	case o.name != "":
+		return o.name
+	case o.sizes:
+		return "compact-sizes"
+	default:
+		return fmt.Sprintf("compact-%drows-%s", o.rows, o.format)
+	}
+}
+
+func stockEngines(list string) ([]interop.Spec, error) {
+	var out []interop.Spec
+	for _, name := range strings.Split(list, ",") {
+		found := false
+		for _, s := range []interop.Spec{interop.LanceDB39, interop.LanceDB31, interop.PyLance14} {
+			if s.Name == name {
+				out, found = append(out, s), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no stock engine %q", name)
+		}
+	}
+	return out, nil
+}
+
+// compareCosts runs every contender in every round on a copy of one table.
+func compareCosts(ctx context.Context, r *report, writer *interop.Engine, specs []interop.Spec, rehome []versus.Contender, o options, work string) error {
+	table := workload.Vectors(o.rows, o.fragments)
+	table.DataFormat = o.format
+	path := filepath.Join(work, "table", "t.lance")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := table.Build(ctx, writer, path); err != nil {
+		return err
+	}
+	bytes, err := versus.DataBytes(path)
+	if err != nil {
+		return err
+	}
+	r.printf("Table: %d rows (int64, utf8, vector of 128 float32) in %d fragments, %d %% of the rows deleted, data format %s, %d data bytes, written by %s.\n",
+		o.rows, o.fragments, table.DeletePercent, o.format, bytes, writer.Name)
+
+	var contenders []versus.Contender
+	for _, s := range specs {
+		contenders = append(contenders, versus.Stock(s))
+	}
+	contenders = append(contenders, rehome...)
+	costs := make([][]versus.Cost, len(contenders))
+	for round := range o.rounds {
+		// Who goes first changes from round to round.
+		for i := range contenders {
+			at := (i + round) % len(contenders)
+			cost, err := versus.Measure(ctx, contenders[at], path, work)
+			if err != nil {
+				return err
+			}
+			costs[at] = append(costs[at], cost)
+			fmt.Fprintf(os.Stderr, "round %d: %s: %v\n", round+1, contenders[at].Name, cost.Wall)
+		}
+	}
+	r.costs(contenders, costs)
+	return nil
+}
