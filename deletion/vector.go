@@ -56,6 +56,18 @@ func Range(start, end uint64) *Vector {
 	return &Vector{bits: bm}
 }
 
+// CollectRuns returns the set of the offsets in the half-open ranges [start, end)
+// that seq yields, in any order, overlaps allowed. Ends are at most 2^32.
+func CollectRuns(seq iter.Seq2[uint64, uint64]) *Vector {
+	bm := roaring.New()
+	for start, end := range seq {
+		if end = min(end, 1<<32); start < end {
+			bm.AddRange(start, end)
+		}
+	}
+	return &Vector{bits: bm}
+}
+
 // Cardinality returns the number of offsets in the set.
 func (v *Vector) Cardinality() uint64 { return v.bitmap().GetCardinality() }
 

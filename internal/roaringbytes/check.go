@@ -30,17 +30,19 @@ type Shape struct {
 	Max uint32
 }
 
-type kind uint8
+// Kind is the form of a container.
+type Kind uint8
 
+// The kinds of container; see the package's documentation for their bytes.
 const (
-	kindArray kind = iota
-	kindBitmap
-	kindRun
+	Array Kind = iota
+	Bitmap
+	Run
 )
 
 // container is one container's place in the bytes.
 type container struct {
-	kind kind
+	kind Kind
 	base uint32 // the block's first value
 	card int
 	body []byte // without a run container's count
@@ -120,7 +122,7 @@ func (c *cursor) next() (container, error) {
 	var size int
 	switch {
 	case c.runs != nil && c.runs[i/8]&(1<<(i%8)) != 0:
-		out.kind = kindRun
+		out.kind = Run
 		if len(c.data)-c.pos < 2 {
 			return out, fmt.Errorf("container %d is cut off before its run count", i)
 		}
@@ -131,10 +133,10 @@ func (c *cursor) next() (container, error) {
 		size = 4 * n
 		c.pos += 2
 	case out.card > arrayMax:
-		out.kind = kindBitmap
+		out.kind = Bitmap
 		size = bitmapBytes
 	default:
-		out.kind = kindArray
+		out.kind = Array
 		size = 2 * out.card
 	}
 	if len(c.data)-c.pos < size {
@@ -184,7 +186,7 @@ func scan(data []byte, contents bool) (Shape, error) {
 // check reads the container and returns its largest value within the block.
 func (k container) check() (last uint16, err error) {
 	switch k.kind {
-	case kindArray:
+	case Array:
 		last = binary.LittleEndian.Uint16(k.body)
 		for i := 2; i < len(k.body); i += 2 {
 			v := binary.LittleEndian.Uint16(k.body[i:])
@@ -194,7 +196,7 @@ func (k container) check() (last uint16, err error) {
 			last = v
 		}
 		return last, nil
-	case kindBitmap:
+	case Bitmap:
 		n, top := 0, 0
 		for i := 0; i < bitmapBytes; i += 8 {
 			if w := binary.LittleEndian.Uint64(k.body[i:]); w != 0 {

@@ -54,12 +54,12 @@ func (m *merger) flush() {
 func (k container) ranges(m *merger) {
 	base := uint64(k.base)
 	switch k.kind {
-	case kindArray:
+	case Array:
 		for i := 0; i < len(k.body) && !m.stopped; i += 2 {
 			v := base + uint64(binary.LittleEndian.Uint16(k.body[i:]))
 			m.add(v, v+1)
 		}
-	case kindBitmap:
+	case Bitmap:
 		for i := 0; i < len(k.body) && !m.stopped; i += 8 {
 			w := binary.LittleEndian.Uint64(k.body[i:])
 			at := base + uint64(i)*8
