@@ -198,6 +198,9 @@ const (
 	ObjectReuseIndex  ObjectKind = "reuse-index"
 	ObjectTransaction ObjectKind = "transaction"
 	ObjectIndex       ObjectKind = "index"
+	// ObjectPartition holds the labels of a stable partition, which a transition
+	// of the fragment reuse index refers to.
+	ObjectPartition ObjectKind = "partition"
 )
 
 // Object names one stored object of a table, by the path that the engine gave it

@@ -43,6 +43,9 @@ type Update struct {
 	New            []Fragment
 	InPlace        bool
 	ModifiedFields []int32
+	// UniqueKeys are the fields whose values the inserted rows are asserted to be
+	// the first to have; none if nothing is asserted.
+	UniqueKeys []int32
 }
 
 // Rewrite is a compaction: rows moved, nothing else.
@@ -63,6 +66,72 @@ type CreateIndex struct {
 
 // ReserveFragments raises the fragment id counter.
 type ReserveFragments struct{ Count uint32 }
+
+// Merge adds columns: it replaces the schema, and every fragment by one that has
+// files more.
+type Merge struct{ Fragments []Fragment }
+
+// Project replaces the schema: columns were dropped, renamed or given another
+// type. No data file changes.
+type Project struct{}
+
+// Restore makes an older version the current one.
+type Restore struct{ Target uint64 }
+
+// Overwrite replaces schema and rows, and sets the entries Config of the table's
+// configuration. It is also how a table begins.
+type Overwrite struct {
+	Fragments []Fragment
+	Config    []string
+}
+
+// UpdateConfig changes settings and metadata.
+type UpdateConfig struct {
+	Config         SettingsUpdate
+	TableMetadata  SettingsUpdate
+	SchemaMetadata SettingsUpdate
+	FieldMetadata  map[int32]SettingsUpdate
+}
+
+// SettingsUpdate changes one map of names to values.
+type SettingsUpdate struct {
+	// Set and Unset are the names that get a value and that lose theirs.
+	Set, Unset []string
+	// Replace drops every other entry.
+	Replace bool
+}
+
+// Empty says whether the update changes nothing.
+func (u SettingsUpdate) Empty() bool { return len(u.Set)+len(u.Unset) == 0 && !u.Replace }
+
+// DataReplacement replaces whole columns of some fragments where they lie.
+type DataReplacement struct{ Replaced []FragmentFields }
+
+// FragmentFields names columns of one fragment.
+type FragmentFields struct {
+	Fragment FragmentID
+	Fields   []int32
+}
+
+// DataOverlay lays newer values over some cells of columns. Which ones is not
+// known: they may be any.
+type DataOverlay struct{}
+
+// UpdateMemWALState records how far a write-ahead log was taken into the table.
+type UpdateMemWALState struct{}
+
+// UpdateBases adds roots that data files may lie under.
+type UpdateBases struct{ Bases []Base }
+
+// Base is another table's root; ID 0 is one that was not numbered yet.
+type Base struct {
+	ID   uint32
+	Name string
+	Path string
+}
+
+// Clone begins a table that refers to the files of another.
+type Clone struct{}
 
 // Unknown is any operation without a type above, by the name that the format
 // gives it. Everything conflicts with it that does not know better.
@@ -87,6 +156,36 @@ func (CreateIndex) Kind() string { return "create_index" }
 func (ReserveFragments) Kind() string { return "reserve_fragments" }
 
 // Kind implements Operation.
+func (Merge) Kind() string { return "merge" }
+
+// Kind implements Operation.
+func (Project) Kind() string { return "project" }
+
+// Kind implements Operation.
+func (Restore) Kind() string { return "restore" }
+
+// Kind implements Operation.
+func (Overwrite) Kind() string { return "overwrite" }
+
+// Kind implements Operation.
+func (UpdateConfig) Kind() string { return "update_config" }
+
+// Kind implements Operation.
+func (DataReplacement) Kind() string { return "data_replacement" }
+
+// Kind implements Operation.
+func (DataOverlay) Kind() string { return "data_overlay" }
+
+// Kind implements Operation.
+func (UpdateMemWALState) Kind() string { return "update_mem_wal_state" }
+
+// Kind implements Operation.
+func (UpdateBases) Kind() string { return "update_bases" }
+
+// Kind implements Operation.
+func (Clone) Kind() string { return "clone" }
+
+// Kind implements Operation.
 func (u Unknown) Kind() string { return u.Name }
 
 // Change is what a commit does to the version that it replaces, as a delta. The
@@ -105,6 +204,9 @@ type Change struct {
 	DropIndexes []UUID
 	// Reuse replaces the fragment reuse index if not nil.
 	Reuse *ReuseIndexUpdate
+	// DropReuse removes the fragment reuse index, which must be there. An object
+	// that its content lies in stays for the versions that refer to it.
+	DropReuse bool
 	// Reserve raises the fragment id counter by so many ids.
 	Reserve uint32
 }

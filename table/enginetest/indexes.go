@@ -137,6 +137,44 @@ func testReuseIndex(t *testing.T, cfg Config) {
 		f.hasReuseIndex(s2, second)
 		f.hasReuseIndex(s1, first)
 	})
+
+	t.Run("can be dropped", func(t *testing.T) {
+		f := newFixture(t, cfg, 10)
+		for _, size := range []int{100, 300 << 10} {
+			want := cfg.ReuseIndex(t, size)
+			with := f.commit(table.Change{Reuse: &table.ReuseIndexUpdate{Content: want}})
+			p := proposal(with, with.Version, table.Change{DropReuse: true})
+			p.Transaction.Operation = table.CreateIndex{}
+			without, err := f.engine.Commit(f.ctx, p)
+			f.NoError(err)
+			f.hasNoReuseIndex(without)
+			f.hasNoReuseIndex(f.latest())
+			for _, m := range without.Indexes {
+				f.False(m.System, "index %s is left of it", m.Name)
+			}
+			f.hasReuseIndex(with, want)
+			f.hasRows(without, numbers(0, 10))
+			f.add(1)
+			f.nextID--
+			f.delete(table.NewRowAddr(f.latest().Fragments[1].ID, 0))
+			f.hasNoReuseIndex(f.latest())
+		}
+	})
+
+	t.Run("that is not there cannot be dropped", func(t *testing.T) {
+		f := newFixture(t, cfg, 10)
+		base := f.latest()
+		err := f.refuses(proposal(base, base.Version, table.Change{DropReuse: true}))
+		f.ErrorIs(err, table.ErrNotFound)
+	})
+}
+
+func (f *fixture) hasNoReuseIndex(s *table.Snapshot) {
+	f.t.Helper()
+	f.Nil(s.Reuse)
+	content, err := f.engine.ReuseIndex(f.ctx, s)
+	f.NoError(err)
+	f.Nil(content)
 }
 
 func (f *fixture) hasReuseIndex(s *table.Snapshot, want []byte) {

@@ -52,16 +52,21 @@ func (e *Engine) DeleteRows(ctx context.Context, addrs ...table.RowAddr) error {
 			if !ok {
 				return a, table.Conflictf("memengine: table %s version %d has no fragment %d to delete rows of", e.name, base.Version, id)
 			}
-			ref, err := e.addDeletions(ctx, base, f, offsets)
+			all, err := e.addDeletions(f, offsets)
 			if err != nil {
 				return a, err
 			}
-			a.wrote = append(a.wrote, table.Object{Kind: table.ObjectDeletion, Path: ref.Path})
-			if f.Deletion = &ref; f.LiveRows() == 0 {
+			if all.Cardinality() == f.PhysicalRows {
 				a.change.Remove = append(a.change.Remove, id)
 				op.Removed = append(op.Removed, id)
 				continue
 			}
+			ref, err := e.WriteDeletions(ctx, id, base.Version, all)
+			if err != nil {
+				return a, err
+			}
+			a.wrote = append(a.wrote, table.Object{Kind: table.ObjectDeletion, Path: ref.Path})
+			f.Deletion = &ref
 			a.change.SetDeletion[id] = &ref
 			op.Updated = append(op.Updated, f)
 		}

@@ -57,6 +57,12 @@ func (e *Engine) apply(base *table.Snapshot, c table.Change) (*table.Snapshot, e
 	if err := applyIndexes(&next, c); err != nil {
 		return nil, err
 	}
+	if c.DropReuse {
+		if base.Reuse == nil || c.Reuse != nil {
+			return nil, fmt.Errorf("the fragment reuse index is to be dropped and not there, or to be replaced, too: %w", table.ErrNotFound)
+		}
+		next.Reuse = nil
+	}
 	if c.Reuse != nil {
 		next.Reuse = &table.ReuseIndexMeta{
 			UUID:         uuid(base.Version + 1),

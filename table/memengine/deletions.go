@@ -49,15 +49,15 @@ func (e *Engine) WriteDeletions(ctx context.Context, id table.FragmentID, readVe
 	return table.DeletionRef{Path: o.Path, Rows: v.Cardinality()}, nil
 }
 
-// addDeletions stores the union of the fragment's deletions and offsets.
-func (e *Engine) addDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment, offsets []uint32) (table.DeletionRef, error) {
+// addDeletions is the union of the fragment's deletions and offsets.
+func (e *Engine) addDeletions(f table.Fragment, offsets []uint32) (*deletion.Vector, error) {
 	old, err := e.deletions(f)
 	if err != nil {
-		return table.DeletionRef{}, err
+		return nil, err
 	}
 	all := old.Union(deletion.Of(offsets...))
 	if err := all.Validate(f.PhysicalRows, 0); err != nil {
-		return table.DeletionRef{}, fmt.Errorf("fragment %d: %w", f.ID, err)
+		return nil, fmt.Errorf("fragment %d: %w", f.ID, err)
 	}
-	return e.WriteDeletions(ctx, f.ID, s.Version, all)
+	return all, nil
 }
