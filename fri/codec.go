@@ -1,20 +1,26 @@
 package fri
 
 import (
+	"fmt"
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rehome-db/rehome/table"
 )
 
-// Field numbers of the version 0 messages:
+// Field numbers of the content, and of what index version 0 has in it:
 //
-//	InlineContent   { 1 versions }
+//	InlineContent   { 1 legacy_versions, 2 transitions }
 //	Version         { 1 dataset_version, 3 groups }
 //	Group           { 1 changed_row_addrs, 2 old_fragments, 3 new_fragments }
 //	FragmentDigest  { 1 id, 2 physical_rows, 3 num_deleted_rows }
+//
+// Version 1 adds field 2, see tagged.go, and keeps field 1 as it is: content of
+// version 0 is content of version 1.
 const (
 	contentVersions    = 1
-	contentTransitions = 2 // index version 1 only
+	contentTransitions = 2
 
 	versionDatasetVersion = 1
 	versionGroups         = 3
@@ -28,130 +34,206 @@ const (
 	digestDeletedRows  = 3
 )
 
+// MaxIndexVersion is the newest codec that is read and written.
+const MaxIndexVersion = 1
+
 // Decode reads the content of a fragment reuse index, as it lies inline in the
 // table's metadata or in the external object, and checks all of it; no bitmap is
-// decoded. It takes time in proportion to the bytes. The history keeps pointing
-// into content, which must not be changed any more.
+// decoded and no label file is opened. It takes time in proportion to the bytes.
+// The history keeps pointing into content, which must not be changed any more.
 //
-// indexVersion is the codec that the index's entry in the manifest names. Version
-// 0 is read; anything else is ErrUnsupported of package table. So is a field that
-// version 0 does not define: it could change what a transition means, and no
-// translation is better than a wrong one. An engine that only carries the index
-// along carries its bytes and needs no Decode. All other errors wrap ErrCorrupt;
-// those about a transition are a [*TransitionError].
+// indexVersion is the codec that the index's entry in the manifest names; one
+// above [MaxIndexVersion] is ErrUnsupported of package table. All other errors
+// wrap ErrCorrupt; those about a transition are a [*TransitionError].
+//
+// A field that this release does not know is no error: the transition that has it
+// is kept as bytes and not followed, and the history is not [History.Complete].
 func Decode(content []byte, indexVersion int32) (*History, error) {
-	if indexVersion != 0 {
-		return nil, table.Unsupportedf("fri: index version %d", indexVersion)
+	if indexVersion < 0 || indexVersion > MaxIndexVersion {
+		return nil, table.Unsupportedf("fri: index version %d; %d is the newest that is known", indexVersion, MaxIndexVersion)
 	}
-	var ts []*Transition
-	var entries []entry
+	d := decoder{indexVersion: indexVersion}
 	for f, err := range fields(content) {
-		if err != nil {
-			return nil, table.Corruptf("fri: content: after %d transitions: %w", len(ts), err)
+		if err == nil {
+			err = d.field(f)
+		} else {
+			err = table.Corruptf("fri: content: after %d transitions: %w", len(d.transitions), err)
 		}
-		switch {
-		case f.num == contentTransitions:
-			return nil, table.Unsupportedf("fri: tagged transitions in an index of version 0")
-		case f.num != contentVersions:
-			return nil, table.Unsupportedf("fri: unknown field %d of the content", f.num)
-		case f.typ != protowire.BytesType:
-			return nil, table.Corruptf("fri: content: after %d transitions: field %d has wire type %d", len(ts), f.num, f.typ)
-		}
-		e, added, err := decodeVersion(f.bytes, len(ts))
 		if err != nil {
 			return nil, err
 		}
-		ts = append(ts, added...)
-		entries = append(entries, e)
 	}
-	return newHistory(ts, entries)
+	return newHistory(indexVersion, d.transitions, d.entries)
 }
 
-// Encode returns the history's content. Entries that were decoded are written
-// byte for byte as they were read.
+// decoder gathers what a content holds.
+type decoder struct {
+	indexVersion int32
+	transitions  []*Transition
+	entries      []entry
+}
+
+func (d *decoder) field(f field) error {
+	e := entry{field: f.num, raw: f.raw}
+	switch f.num {
+	case contentVersions, contentTransitions:
+		if f.typ != protowire.BytesType {
+			return table.Corruptf("fri: content: after %d transitions: field %d has wire type %d", len(d.transitions), f.num, f.typ)
+		}
+	default:
+		// Not a transition, whatever it is: it is carried, and no address
+		// depends on it. A change that readers had to know of would have a new
+		// index version.
+		d.entries = append(d.entries, e)
+		return nil
+	}
+	first := len(d.transitions)
+	if f.num == contentVersions {
+		version, ts, err := decodeVersion(f.bytes, first)
+		if err != nil {
+			return err
+		}
+		e.datasetVersion = version
+		d.transitions = append(d.transitions, ts...)
+	} else {
+		if d.indexVersion == 0 {
+			return at(broken(RuleIndexVersion, "a tagged transition in an index of version 0"), first, 0)
+		}
+		t, err := decodeTagged(f.bytes)
+		if err != nil {
+			return at(err, first, 0)
+		}
+		d.transitions = append(d.transitions, t)
+	}
+	e.count = len(d.transitions) - first
+	d.entries = append(d.entries, e)
+	return nil
+}
+
+// Encode returns the history's content. What was decoded is written byte for byte
+// as it was read, whether it was understood or not.
 func (h *History) Encode() []byte {
-	var out []byte
-	for _, e := range h.entries {
-		out = appendBytes(out, contentVersions, e.raw)
+	raws := make([][]byte, len(h.entries))
+	for i, e := range h.entries {
+		raws[i] = e.raw
 	}
-	return out
+	return slices.Concat(raws...)
 }
 
-// IndexVersion returns the codec in which Encode writes.
-func (h *History) IndexVersion() int32 { return 0 }
+// IndexVersion returns the codec in which Encode writes: that of the history that
+// was decoded, raised by [History.Upgrade] or by appending a transition that
+// version 0 has no form for.
+func (h *History) IndexVersion() int32 { return h.indexVersion }
 
 // decodeVersion reads what one commit recorded; first is the position of its first
 // transition, for errors.
-func decodeVersion(msg []byte, first int) (entry, []*Transition, error) {
-	e := entry{raw: msg}
+func decodeVersion(msg []byte, first int) (datasetVersion uint64, ts []*Transition, err error) {
 	var groups [][]byte
 	var seen uint64
-	fail := func(err error) (entry, []*Transition, error) {
-		return e, nil, at(err, first+len(groups), e.datasetVersion)
-	}
+	unknown := protowire.Number(0)
 	for f, err := range fields(msg) {
 		switch {
 		case err != nil:
-			return fail(broken(RuleWire, "version: %w", err))
+			err = broken(RuleWire, "version: %w", err)
 		case f.num == versionDatasetVersion:
-			if err := f.scalar(&seen, &e.datasetVersion); err != nil {
-				return fail(broken(RuleWire, "version: %w", err))
+			if err = f.scalar(&seen, &datasetVersion); err != nil {
+				err = broken(RuleWire, "version: %w", err)
 			}
 		case f.num == versionGroups && f.typ == protowire.BytesType:
 			groups = append(groups, f.bytes)
 		case f.num == versionGroups:
-			return fail(broken(RuleWire, "version: field %d has wire type %d", f.num, f.typ))
+			err = broken(RuleWire, "version: field %d has wire type %d", f.num, f.typ)
 		default:
-			return fail(violation(table.ErrUnsupported, RuleKnownFields, "unknown field %d of the version", f.num))
+			unknown = f.num
+		}
+		if err != nil {
+			return 0, nil, at(err, first+len(groups), datasetVersion)
 		}
 	}
-	ts := make([]*Transition, 0, len(groups))
+	ts = make([]*Transition, 0, len(groups))
 	for i, g := range groups {
-		t, err := decodeGroup(g)
-		if err != nil {
-			return e, nil, at(err, first+i, e.datasetVersion)
+		m, err := readGroup(g)
+		if err == nil && unknown != 0 {
+			m.note("field %d of the version", unknown)
 		}
-		t.datasetVersion = e.datasetVersion
+		var t *Transition
+		if err == nil {
+			t, err = m.transition()
+		}
+		if err != nil {
+			return 0, nil, at(err, first+i, datasetVersion)
+		}
+		t.datasetVersion = datasetVersion
 		ts = append(ts, t)
 	}
-	e.count = len(ts)
-	return e, ts, nil
+	return datasetVersion, ts, nil
 }
 
-func decodeGroup(msg []byte) (*Transition, error) {
-	var sources, destinations []Digest
-	var treemap []byte
+// readGroup reads a transition of index version 0.
+func readGroup(msg []byte) (*message, error) {
+	m := &message{raw: msg, mapping: OrderedCompaction}
+	found := false
 	for f, err := range fields(msg) {
 		if err != nil {
 			return nil, broken(RuleWire, "group: %w", err)
 		}
 		if f.num < groupSurvivors || f.num > groupDestinations {
-			return nil, violation(table.ErrUnsupported, RuleKnownFields, "unknown field %d of the group", f.num)
+			m.note("field %d of the group", f.num)
+			continue
 		}
 		if f.typ != protowire.BytesType {
 			return nil, broken(RuleWire, "group: field %d has wire type %d", f.num, f.typ)
 		}
-		if f.num == groupSurvivors {
-			if treemap != nil {
+		switch f.num {
+		case groupSurvivors:
+			if found {
 				return nil, broken(RuleWire, "group: field %d occurs twice", f.num)
 			}
-			treemap = f.bytes
-			continue
+			found, m.treemap = true, f.bytes
+		case groupSources:
+			err = m.digest(&m.sources, f.bytes)
+		case groupDestinations:
+			err = m.digest(&m.destinations, f.bytes)
 		}
-		d, err := decodeDigest(f.bytes)
 		if err != nil {
 			return nil, err
 		}
-		if f.num == groupSources {
-			sources = append(sources, d)
-		} else {
-			destinations = append(destinations, d)
-		}
 	}
-	return newTransition(sources, destinations, treemap)
+	return m, nil
 }
 
-func decodeDigest(msg []byte) (Digest, error) {
+// message is a stored transition, of either version, taken apart but not checked.
+type message struct {
+	raw                   []byte
+	mapping               MappingKind
+	sources, destinations []Digest
+	treemap               []byte
+	partition             PartitionRef
+	// unknown names what was found in it that this release does not know.
+	unknown string
+}
+
+// note records something unknown: nothing that the message says is followed then,
+// for any field may change what the others mean.
+func (m *message) note(format string, args ...any) {
+	if m.unknown == "" {
+		m.unknown = fmt.Sprintf(format, args...)
+	}
+}
+
+// transition checks what was read.
+func (m *message) transition() (*Transition, error) {
+	switch {
+	case m.unknown != "":
+		return newUnknown(m)
+	case m.mapping == StablePartition:
+		return newPartition(m.sources, m.destinations, m.partition)
+	default:
+		return newTransition(m.sources, m.destinations, m.treemap)
+	}
+}
+
+func (m *message) digest(into *[]Digest, msg []byte) error {
 	var d Digest
 	var id, seen uint64
 	for f, err := range fields(msg) {
@@ -164,19 +246,20 @@ func decodeDigest(msg []byte) (Digest, error) {
 			case digestDeletedRows:
 				err = f.scalar(&seen, &d.DeletedRows)
 			default:
-				return d, violation(table.ErrUnsupported, RuleKnownFields, "unknown field %d of a digest", f.num)
+				m.note("field %d of a digest", f.num)
 			}
 		}
 		if err != nil {
-			return d, broken(RuleWire, "digest: %w", err)
+			return broken(RuleWire, "digest: %w", err)
 		}
 	}
 	// The format has 64 bits for what an address has 32 for.
 	if id > uint64(table.MaxFragmentID) {
-		return d, broken(RuleFragmentID, "fragment id %d is out of range", id)
+		return broken(RuleFragmentID, "fragment id %d is out of range", id)
 	}
 	d.ID = table.FragmentID(id)
-	return d, nil
+	*into = append(*into, d)
+	return nil
 }
 
 func appendVersion(dst []byte, datasetVersion uint64, ts []*Transition) []byte {
@@ -198,15 +281,22 @@ func appendGroup(dst []byte, t *Transition) []byte {
 	return dst
 }
 
+// groupSize returns the length of what appendGroup appends. The bitmap is large and
+// is not copied for its length.
+func groupSize(t *Transition) int {
+	n := protowire.SizeTag(groupSurvivors) + protowire.SizeBytes(len(t.treemap))
+	var buf [32]byte
+	for _, d := range t.sources {
+		n += protowire.SizeTag(groupSources) + protowire.SizeBytes(len(appendDigest(buf[:0], d)))
+	}
+	for _, d := range t.destinations {
+		n += protowire.SizeTag(groupDestinations) + protowire.SizeBytes(len(appendDigest(buf[:0], d)))
+	}
+	return n
+}
+
 func appendDigest(dst []byte, d Digest) []byte {
 	dst = appendScalar(dst, digestID, uint64(d.ID))
 	dst = appendScalar(dst, digestPhysicalRows, d.PhysicalRows)
 	return appendScalar(dst, digestDeletedRows, d.DeletedRows)
 }
-
-// MarshalBinary returns the transition as it is stored in a history, without the
-// version, so that a rewrite's result can travel to whoever commits it.
-func (t *Transition) MarshalBinary() ([]byte, error) { return appendGroup(nil, t), nil }
-
-// ParseTransition reads what MarshalBinary wrote and checks it like Decode.
-func ParseTransition(data []byte) (*Transition, error) { return decodeGroup(data) }

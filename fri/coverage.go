@@ -15,15 +15,23 @@ import (
 // A transition with only some of its sources covered is straddled: its
 // destinations hold rows that the index never saw, so they do not come, and the
 // rows that it did see are covered no more. The positions of such transitions are
-// returned; a destination that does not come can make later ones straddled, too.
+// returned; a destination that does not come can make later ones straddled, too. So
+// are those of transitions that are not understood, and of which a source was
+// covered: what came of its rows cannot be said.
 //
-// Transitions apply in the order of the list, as in every reader.
+// Transitions apply in the order of the list, as in every reader of index version 0;
+// in version 1, where the list need not be in that order, as the fragments depend on
+// each other.
 func (h *History) Follow(coverage []table.FragmentID) (now []table.FragmentID, straddled []int) {
 	set := make(map[table.FragmentID]struct{}, len(coverage))
 	for _, id := range coverage {
 		set[id] = struct{}{}
 	}
-	for i, t := range h.transitions {
+	for i := range h.transitions {
+		if h.indexVersion > 0 {
+			i = h.lineage.order[i]
+		}
+		t := h.transitions[i]
 		covered := 0
 		for _, d := range t.sources {
 			if _, ok := set[d.ID]; ok {
@@ -31,9 +39,9 @@ func (h *History) Follow(coverage []table.FragmentID) (now []table.FragmentID, s
 				delete(set, d.ID)
 			}
 		}
-		switch covered {
-		case 0:
-		case len(t.sources):
+		switch {
+		case covered == 0:
+		case covered == len(t.sources) && t.mapping != UnknownMapping:
 			for _, d := range t.destinations {
 				set[d.ID] = struct{}{}
 			}

@@ -12,10 +12,12 @@
 //
 //   - A [Digest] is a fragment in three numbers: id, physical rows, deleted rows.
 //   - A [Transition] is one rewrite: ordered source digests, ordered destination
-//     digests, and the bitmap of surviving source rows.
+//     digests, and how rows were mapped: the bitmap of surviving source rows, if
+//     they kept their order.
 //   - A [History] is the transitions of a table, in the order of their commits. It
 //     is what the index stores.
-//   - A [Translation] is the answer for one address: unaffected, moved, or deleted.
+//   - A [Translation] is the answer for one address: unaffected, moved, or deleted;
+//     or that there is none.
 //
 // # Worked example
 //
@@ -52,6 +54,9 @@
 //     transition.
 //   - Address 0 (fragment 0, row 0) is a row. No address and no fragment id below
 //     2^32-1 stands for anything else.
+//   - What is taken out of a history ([History.Trim]) was needed by nobody: no index
+//     whose data is older than the rewrite and touched it, no reader that was to be
+//     kept in mind, and no older transition that stays and leads on through it.
 //   - Histories and transitions are immutable. Adding a commit makes a new history,
 //     and it is made from the history of the version that is being replaced, again
 //     for each attempt, so that no commit drops another's transitions.
@@ -63,15 +68,53 @@
 // destination ids that a commit attempt was assigned; the bitmap is not made again.
 // [History.Append] merges it, [History.Encode] and [EncodeDetails] store it.
 //
+// # Asking
+//
+// [History.Translate] answers for one address. A [Translator] holds what it decoded
+// for as long as it lives, says what is wrong where an answer cannot be had, and
+// translates slices in place: [Translator.TranslateBatch] in any order,
+// [Translator.TranslateSorted] along runs. [History.Runs] yields what became of all
+// rows of a fragment. All of them compose the rewrites that a row went through, as
+// they go. A [Session] is a bounded cache for the decoded parts of many histories,
+// which it finds by content.
+//
 // # What it costs
 //
 // Stored, an ordered compaction takes about 4 bytes for each run of deleted rows
-// and at most one bit a row. [Decode] checks everything and decodes nothing; a
-// source fragment's bitmap becomes a rank structure (see segment.go) when the first
-// address of it is asked for. An answer is then a few array reads for each rewrite
-// that the row went through.
+// and at most one bit a row. [Decode] reads the messages and the headers of the
+// bitmaps, and no bitmap: its time is in proportion to the fragments and to the
+// blocks of 65,536 rows. The bitmap of a source fragment is checked and given a
+// directory of counts (see segment.go: at most 1/32 byte a row where it is bits,
+// next to nothing where deletions are clustered) when the first address of it is
+// asked for. The bitmap is searched where it lies and never copied. An answer is
+// then a few array reads for each rewrite that the row went through.
 //
-// The stored form is that of Lance tables: docs/format/fri.md. This package reads
-// and writes index version 0; version 1 (tagged transitions, stable partitions) is
-// refused as not supported.
+// So damage in a bitmap is found when it is used: the answer is [Untranslatable],
+// and the error names the transition and the fragment. [History.Validate] finds all
+// of it at once.
+//
+// # Two index versions, two mappings
+//
+// The stored form is that of Lance tables: docs/format/fri.md. Index version 0 knows
+// ordered compactions alone, as above. Version 1 tags each transition with its
+// mapping, and can stand behind what version 0 recorded; a history stays in version
+// 0 until something is appended that has no form there (or [History.Upgrade] is
+// called), because older readers refuse a table with version 1.
+//
+// The second mapping is the [StablePartition]: a rewrite that distributes rows over
+// its destinations, and keeps their order in each. A bitmap cannot say which row
+// went where, so each row has a label, in a file that the engine reads for the
+// history, a block at a time ([PartitionMap], [History.WithPartitions], [Load]).
+//
+//	source       10: 0 1 2 3 4 5     11: 0 1 2
+//	label            0 1 . 0 1 1         1 0 2      (. deleted)
+//	destination 7 (label 0): 10:0 10:3 11:1
+//	destination 5 (label 1): 10:1 10:4 10:5 11:0
+//	destination 6 (label 2): 11:2
+//
+//	Translate(10:4)   moved to 5:1, the second row with label 1
+//
+// What a newer release may store besides is carried and not followed: a transition
+// with an [UnknownMapping] makes rows [Untranslatable], and the history is not
+// [History.Complete].
 package fri

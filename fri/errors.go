@@ -14,7 +14,6 @@ type Rule string
 // The rules on one transition by itself.
 const (
 	RuleWire                 Rule = "well-formed message"
-	RuleKnownFields          Rule = "known fields only"
 	RuleHasSources           Rule = "at least one source"
 	RuleFragmentID           Rule = "fragment ids have 32 bits and are not the tombstone"
 	RulePhysicalRows         Rule = "row counts have 32 bits and sources are not empty"
@@ -26,6 +25,10 @@ const (
 	RuleOwnAddresses         Rule = "survivors lie in the sources"
 	RuleSurvivors            Rule = "as many survivors as the digest says"
 	RuleConsumed             Rule = "nothing follows the survivor bitmap"
+	RuleOneMapping           Rule = "exactly one mapping"
+	RuleMapReference         Rule = "a label file has an id and a size"
+	RuleDestinationCount     Rule = "a stable partition has 1 to 65,536 destinations"
+	RuleIndexVersion         Rule = "tagged transitions are of index version 1"
 )
 
 // The rules on the transitions of a history together.
@@ -36,6 +39,15 @@ const (
 	RuleChainRows   Rule = "a fragment has the same physical rows wherever it occurs"
 	RuleOrder       Rule = "producers before consumers, versions ascending"
 	RuleSourceOrder Rule = "sources by ascending id"
+	RuleOwnMap      Rule = "a label file belongs to one transition"
+	RuleComplete    Rule = "every transition is understood"
+)
+
+// The rules on the label file of a stable partition.
+const (
+	RuleCounts   Rule = "well-formed matrix of counts"
+	RuleLabels   Rule = "labels agree with the counts"
+	RuleReadable Rule = "the label file can be read"
 )
 
 // TransitionError says what is wrong with a transition. It wraps ErrCorrupt,
@@ -44,7 +56,7 @@ type TransitionError struct {
 	// Index is the transition's position in its history, from 0; -1 for one that
 	// is in none yet.
 	Index int
-	// DatasetVersion is what the transition records, 0 if it does not yet.
+	// DatasetVersion is what the transition records, 0 if it does not, or not yet.
 	DatasetVersion uint64
 	// Rule is the requirement that is broken.
 	Rule Rule
@@ -55,6 +67,9 @@ type TransitionError struct {
 func (e *TransitionError) Error() string {
 	if e.Index < 0 {
 		return fmt.Sprintf("fri: new transition: %v", e.err)
+	}
+	if e.DatasetVersion == 0 { // tagged, or of a writer that recorded none
+		return fmt.Sprintf("fri: transition %d: %v", e.Index, e.err)
 	}
 	return fmt.Sprintf("fri: transition %d (dataset version %d): %v", e.Index, e.DatasetVersion, e.err)
 }

@@ -2,6 +2,7 @@ package fri_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,9 @@ func isOurs(err error) bool {
 	return errors.Is(err, table.ErrCorrupt) || errors.Is(err, table.ErrUnsupported)
 }
 
+// askedRows is how many rows of a fragment are asked for, from the first on.
+const askedRows = 120
+
 // checkDecoded: a decoder refuses with one of the sentinels, or the history keeps
 // its promises: it is carried unchanged, no translation leads to a fragment that
 // was rewritten, and as many rows move as the digests say.
@@ -25,22 +29,40 @@ func checkDecoded(t *testing.T, content []byte, h *fri.History, err error) {
 		return
 	}
 	require.Equal(t, content, append([]byte{}, h.Encode()...))
+	// What may make a row untranslatable.
+	damage := h.Validate()
+	require.True(t, damage == nil || isOurs(damage), "%v", damage)
+	doubtful := damage != nil || !h.Complete()
+	for range h.Partitions() {
+		doubtful = true // there are no label files
+	}
 	for _, tr := range h.All() {
+		if tr.Mapping() == fri.UnknownMapping {
+			checkUnknown(t, h, tr)
+			continue
+		}
 		for _, s := range tr.Sources() {
-			moved, asked := uint64(0), min(s.PhysicalRows, 3000)
+			moved, asked := uint64(0), min(s.PhysicalRows, askedRows)
 			for o := range asked + 1 {
 				a := table.NewRowAddr(s.ID, uint32(o))
 				got := h.Translate(a)
-				switch got.State {
+				switch got.State { // without require, which is slow
 				case fri.Moved:
-					_, rewritten := h.Consumer(got.Addr.Fragment())
-					require.False(t, rewritten)
-					p, ok := h.Producer(got.Addr.Fragment())
-					require.True(t, ok)
-					require.Contains(t, ids(h.At(p).Destinations()), got.Addr.Fragment())
 					moved++
+					f := got.Addr.Fragment()
+					_, rewritten := h.Consumer(f)
+					p, ok := h.Producer(f)
+					if rewritten || !ok || !slices.Contains(ids(h.At(p).Destinations()), f) {
+						t.Fatalf("%v is at %v", a, got.Addr)
+					}
 				case fri.Unaffected:
-					require.EqualValues(t, s.PhysicalRows, o)
+					if o != s.PhysicalRows {
+						t.Fatalf("%v is unaffected", a)
+					}
+				case fri.Untranslatable:
+					if !doubtful {
+						t.Fatalf("%v is untranslatable", a)
+					}
 				}
 			}
 			require.LessOrEqual(t, moved, s.LiveRows())
@@ -48,9 +70,58 @@ func checkDecoded(t *testing.T, content []byte, h *fri.History, err error) {
 		data, err := tr.MarshalBinary()
 		require.NoError(t, err)
 		again, err := fri.ParseTransition(data)
-		require.NoError(t, err)
-		require.Equal(t, tr.String(), again.String())
+		if err != nil { // it reads the bitmap
+			require.True(t, damage != nil && isOurs(err), "%v", err)
+			continue
+		}
+		require.Equal(t, show(tr), show(again))
+		for _, s := range tr.Sources() {
+			checkWalk(t, h, s)
+		}
 	}
+}
+
+// checkWalk: sorted batches and runs say what single lookups say.
+func checkWalk(t *testing.T, h *fri.History, s fri.Digest) {
+	n := min(s.PhysicalRows, askedRows) + 1
+	addrs, states := make([]table.RowAddr, n), make([]fri.State, n)
+	for o := range addrs {
+		addrs[o] = table.NewRowAddr(s.ID, uint32(o))
+	}
+	err := h.Translator().TranslateSorted(addrs, states)
+	for o := range addrs {
+		a := table.NewRowAddr(s.ID, uint32(o))
+		want := h.Translate(a)
+		if want.State == fri.Moved {
+			a = want.Addr
+		}
+		if want.State != states[o] || want.State == fri.Untranslatable && err == nil || a != addrs[o] {
+			t.Fatalf("%v: %v %v, error %v, and alone %v", table.NewRowAddr(s.ID, uint32(o)), states[o], addrs[o], err, want)
+		}
+	}
+	asked := 0
+	for run, err := range h.Runs(s.ID) {
+		if asked++; err != nil || asked > 100 {
+			break
+		}
+		got := h.Translate(run.From)
+		require.Equal(t, run.Deleted, got.State == fri.Deleted)
+		require.True(t, run.Deleted || got == fri.Translation{State: fri.Moved, Addr: run.To}, "%v: %v", run, got)
+	}
+}
+
+// checkUnknown: of a transition that is not understood nothing is said.
+func checkUnknown(t *testing.T, h *fri.History, tr *fri.Transition) {
+	require.False(t, h.Complete())
+	for _, s := range tr.Sources() {
+		for _, o := range []uint32{0, 1, 1<<32 - 1} {
+			require.Equal(t, fri.Untranslatable, h.Translate(table.NewRowAddr(s.ID, o)).State)
+		}
+	}
+	_, err := tr.MarshalBinary()
+	require.ErrorIs(t, err, table.ErrUnsupported)
+	_, err = tr.WithDestinations(ids(tr.Destinations()))
+	require.ErrorIs(t, err, table.ErrUnsupported)
 }
 
 func ids(ds []fri.Digest) (out []table.FragmentID) {
@@ -62,21 +133,29 @@ func ids(ds []fri.Digest) (out []table.FragmentID) {
 
 func FuzzDecode(f *testing.F) {
 	for _, c := range stockCases(f) {
-		f.Add(c.content)
-	}
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, content []byte) {
-		h, err := fri.Decode(content, 0)
-		if len(content) == 0 {
-			content = []byte{}
+		if len(c.content) < 4096 { // for speed
+			f.Add(c.content, c.IndexVersion[0] > 0)
 		}
-		checkDecoded(t, content, h, err)
+	}
+	for _, content := range taggedContents(f) {
+		f.Add(content, true)
+	}
+	f.Add([]byte{}, false)
+	f.Fuzz(func(t *testing.T, content []byte, tagged bool) {
+		version := int32(0)
+		if tagged {
+			version = 1
+		}
+		h, err := fri.Decode(content, version)
+		checkDecoded(t, append([]byte{}, content...), h, err)
 	})
 }
 
 func FuzzDetails(f *testing.F) {
 	for _, c := range stockCases(f) {
-		f.Add(c.details)
+		if len(c.details) < 4096 {
+			f.Add(c.details)
+		}
 	}
 	f.Add(externalDetails("details.binpb", 0, 229676))
 	f.Fuzz(func(t *testing.T, details []byte) {
@@ -91,7 +170,7 @@ func FuzzDetails(f *testing.F) {
 			require.True(t, err == nil || isOurs(err))
 			return
 		}
-		h, err := fri.Decode(d.Inline, 0)
+		h, err := fri.Decode(d.Inline, 1)
 		checkDecoded(t, append([]byte{}, d.Inline...), h, err)
 	})
 }
@@ -108,9 +187,9 @@ func TestBitFlips(t *testing.T) {
 		for i := range content {
 			for bit := range 8 {
 				content[i] ^= 1 << bit
-				h, err := fri.Decode(append([]byte{}, content...), 0)
+				h, err := fri.Decode(append([]byte{}, content...), c.IndexVersion[0])
 				checkDecoded(t, content, h, err)
-				if err != nil {
+				if err != nil || h.Validate() != nil || !h.Complete() {
 					refused++
 				}
 				content[i] ^= 1 << bit
@@ -120,7 +199,7 @@ func TestBitFlips(t *testing.T) {
 		// versions, and one survivor for another.
 		require.Greater(t, refused, len(content)*8*3/4, c.name)
 		for i := range content {
-			h, err := fri.Decode(content[:i:i], 0)
+			h, err := fri.Decode(content[:i:i], c.IndexVersion[0])
 			checkDecoded(t, content[:i], h, err)
 		}
 	}

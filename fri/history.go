@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -12,37 +14,69 @@ import (
 // were committed. It is immutable and safe for concurrent use. The zero value is
 // the empty history.
 type History struct {
-	transitions []*Transition
-	// entries group the transitions by the commit that recorded them, as they
-	// are stored.
+	indexVersion int32
+	transitions  []*Transition
+	// entries are the fields of the content, as they are stored.
 	entries []entry
 	lineage lineage
 	hops    []hop
 	hopOf   fragmentIndex
+	// labels opens the label files of stable partitions, see WithPartitions.
+	labels *labelSource
+	// attached is the session that holds the segments; nil if the parts do.
+	attached *attachment
 }
 
-// entry is what one commit added: consecutive transitions.
+// entry is one field of the content with the consecutive transitions that it
+// holds: in index version 0 what one commit added, in version 1 one transition. A
+// field that is not known holds none.
 type entry struct {
+	field          protowire.Number
 	datasetVersion uint64
 	count          int
-	// raw is the stored message, carried into every later encoding unchanged.
+	// raw is the field as it is stored, with its tag, carried into every later
+	// encoding unchanged.
 	raw []byte
 }
 
-func newHistory(ts []*Transition, entries []entry) (*History, error) {
+// newVersion makes the entry of a commit in the form of index version 0.
+func newVersion(datasetVersion uint64, ts []*Transition) entry {
+	return entry{
+		field: contentVersions, datasetVersion: datasetVersion, count: len(ts),
+		raw: appendBytes(nil, contentVersions, appendVersion(nil, datasetVersion, ts)),
+	}
+}
+
+// newTagged makes the entry of a transition in the form of index version 1.
+func newTagged(t *Transition) entry {
+	return entry{field: contentTransitions, count: 1, raw: appendBytes(nil, contentTransitions, appendTagged(nil, t))}
+}
+
+func newHistory(indexVersion int32, ts []*Transition, entries []entry) (*History, error) {
 	l, err := link(ts)
 	if err != nil {
 		return nil, err
 	}
-	h := &History{transitions: ts, entries: entries, lineage: l}
+	h := &History{indexVersion: indexVersion, transitions: ts, entries: entries, lineage: l}
 	var ids []table.FragmentID
-	for _, t := range ts {
+	for n, t := range ts {
 		for i, s := range t.sources {
 			ids = append(ids, s.ID)
-			h.hops = append(h.hops, hop{part: t.parts[i], rows: s.PhysicalRows, before: t.before[i], to: t.to})
+			x := hop{physical: s.PhysicalRows, to: t.to, transition: n}
+			switch t.mapping {
+			case OrderedCompaction:
+				x.part, x.before = t.parts[i], t.before[i]
+			case StablePartition:
+				x.rows, x.before = noLabels{t.partition}, t.before[i] // see WithPartitions
+			default:
+				// What it says of rows is not to be trusted either.
+				x.rows, x.physical = notUnderstood{t}, 1<<32
+			}
+			h.hops = append(h.hops, x)
 		}
 	}
 	h.hopOf = newFragmentIndex(ids)
+	h.markLast()
 	return h, nil
 }
 
@@ -118,31 +152,112 @@ func (h *History) descendants(ids ...table.FragmentID) iter.Seq[table.FragmentID
 // that is there already, or a destination's id is taken, and otherwise if the
 // transitions break a rule: version older than the newest entry, a transition that
 // feeds on another of the same commit, or sources that do not ascend by id. The
-// last is a limit of the stored form: its older readers pair survivors with new
-// rows by ascending address.
+// last is a limit of index version 0, whose older readers pair survivors with new
+// rows by ascending address. It fails with table.ErrUnsupported also if a
+// transition has to do with a fragment of one that is not understood; others may
+// be added beside it.
+//
+// The stored form is that of index version 0 as long as the history has it, see
+// [History.IndexVersion]. A stable partition has no such form: with one, and ever
+// after, everything that is added is in the form of version 1, which tables have to
+// announce and older readers refuse. What is there already stays as it is.
 func (h *History) Append(version uint64, ts ...*Transition) (*History, error) {
 	if len(ts) == 0 {
 		return h, nil
 	}
-	if n := len(h.entries); n > 0 && version < h.entries[n-1].datasetVersion {
+	indexVersion := h.indexVersion
+	if slices.ContainsFunc(ts, func(t *Transition) bool { return t.mapping == StablePartition }) {
+		indexVersion = 1
+	}
+	if newest := h.newestVersion(); indexVersion == 0 && version < newest {
 		return nil, &TransitionError{Index: len(h.transitions), DatasetVersion: version, Rule: RuleOrder,
-			err: fmt.Errorf("the newest entry is of version %d", h.entries[n-1].datasetVersion)}
+			err: fmt.Errorf("the newest entry is of version %d", newest)}
 	}
 	added := make([]*Transition, len(ts))
+	var tagged []entry
 	for i, t := range ts {
-		if err := h.checkAppend(t, ts[:i]); err != nil {
+		if err := h.checkAppend(t, ts[:i], indexVersion); err != nil {
 			return nil, at(err, len(h.transitions)+i, version)
 		}
 		dated := *t
 		dated.datasetVersion = version
+		if indexVersion > 0 {
+			dated.datasetVersion = 0 // which has no place in the tagged form
+			tagged = append(tagged, newTagged(&dated))
+		}
 		added[i] = &dated
 	}
-	e := entry{datasetVersion: version, count: len(added), raw: appendVersion(nil, version, added)}
-	return newHistory(slices.Concat(h.transitions, added), append(slices.Clip(h.entries), e))
+	entries := tagged
+	if indexVersion == 0 {
+		entries = []entry{newVersion(version, added)}
+	}
+	out, err := newHistory(indexVersion, slices.Concat(h.transitions, added), slices.Concat(h.entries, entries))
+	if err != nil {
+		return nil, err
+	}
+	return out.withPartitionsOf(h).inSessionOf(h), nil
 }
 
-func (h *History) checkAppend(t *Transition, siblings []*Transition) error {
-	if !slices.IsSortedFunc(t.sources, func(a, b Digest) int { return int(int64(a.ID) - int64(b.ID)) }) {
+// newestVersion is the version of the last entry that has one.
+func (h *History) newestVersion() uint64 {
+	for _, e := range slices.Backward(h.entries) {
+		if e.field == contentVersions {
+			return e.datasetVersion
+		}
+	}
+	return 0
+}
+
+// Upgrade returns the history in the given index version, in which transitions will
+// be appended from now on; those that are there keep their bytes. There is no way
+// back, so a lower version than the history's changes nothing.
+func (h *History) Upgrade(indexVersion int32) (*History, error) {
+	switch {
+	case indexVersion > MaxIndexVersion:
+		return nil, table.Unsupportedf("fri: index version %d; %d is the newest that is known", indexVersion, MaxIndexVersion)
+	case indexVersion <= h.indexVersion:
+		return h, nil
+	}
+	out := *h
+	out.indexVersion = indexVersion
+	return &out, nil
+}
+
+// Complete says whether everything that is stored was understood. If it was not,
+// rows of the fragments in question are [Untranslatable], and the history may be
+// added to and carried, but nothing may be taken out of it.
+func (h *History) Complete() bool { return h.CheckComplete() == nil }
+
+// CheckComplete says what was not understood: table.ErrUnsupported, and a
+// [*TransitionError] if it was a transition. Whatever needs to know what each
+// transition did, such as trimming, calls it first.
+func (h *History) CheckComplete() error {
+	for i, t := range h.transitions {
+		if t.mapping == UnknownMapping {
+			return at(unknownError(t), i, t.datasetVersion)
+		}
+	}
+	for _, e := range h.entries {
+		if e.field != contentVersions && e.field != contentTransitions {
+			return table.Unsupportedf("fri: unknown field %d of the content", e.field)
+		}
+	}
+	return nil
+}
+
+func (h *History) checkAppend(t *Transition, siblings []*Transition, indexVersion int32) error {
+	if t.mapping == UnknownMapping {
+		return unknownError(t)
+	}
+	for _, d := range slices.Concat(t.sources, t.destinations) {
+		for _, by := range []map[table.FragmentID]edge{h.lineage.producers, h.lineage.consumers} {
+			if e, ok := by[d.ID]; ok && h.transitions[e.transition].mapping == UnknownMapping {
+				return violation(table.ErrUnsupported, RuleComplete, "fragment %d is one of transition %d, which is not understood: unknown %s",
+					d.ID, e.transition, h.transitions[e.transition].unknown)
+			}
+		}
+	}
+	if indexVersion == 0 && !slices.IsSortedFunc(t.sources, func(a, b Digest) int { return int(int64(a.ID) - int64(b.ID)) }) {
 		return violation(table.ErrUnsupported, RuleSourceOrder, "sources %v do not ascend by id", t)
 	}
 	for _, s := range t.sources {

@@ -11,6 +11,9 @@ import (
 type lineage struct {
 	consumers map[table.FragmentID]edge
 	producers map[table.FragmentID]edge
+	// order is the transitions such that each comes after those that wrote what
+	// it rewrote: the stored order, if that is one.
+	order []int
 }
 
 // edge is a fragment's place in a transition: its position among the sources or
@@ -21,6 +24,10 @@ type edge struct {
 }
 
 // link builds the graph and checks it.
+//
+// Transitions that are not understood have their place in it, so that what touches
+// their fragments is known to, and like the others they may not share it. What they
+// say of rows, and whether they make a cycle, is not looked at: a walk ends at them.
 func link(ts []*Transition) (lineage, error) {
 	var sources, destinations int
 	for _, t := range ts {
@@ -31,6 +38,7 @@ func link(ts []*Transition) (lineage, error) {
 		consumers: make(map[table.FragmentID]edge, sources),
 		producers: make(map[table.FragmentID]edge, destinations),
 	}
+	maps := make(map[string]int)
 	for i, t := range ts {
 		for j, d := range t.sources {
 			if other, ok := l.consumers[d.ID]; ok {
@@ -44,54 +52,79 @@ func link(ts []*Transition) (lineage, error) {
 			}
 			l.producers[d.ID] = edge{i, j}
 		}
+		if t.mapping == StablePartition {
+			// Whoever trims the one transition deletes the file.
+			key := t.partition.key()
+			if other, ok := maps[key]; ok {
+				return l, at(broken(RuleOwnMap, "label file %s is that of transition %d", t.partition.MapID, other), i, t.datasetVersion)
+			}
+			maps[key] = i
+		}
 	}
-	return l, l.checkChains(ts)
+	var err error
+	l.order, err = l.checkChains(ts)
+	return l, err
 }
 
 // checkChains compares what a fragment was written with and what it was rewritten
 // from, and walks the graph from its roots: transitions left over lie on a cycle.
-func (l lineage) checkChains(ts []*Transition) error {
+// It returns the transitions in the order of the walk.
+func (l lineage) checkChains(ts []*Transition) ([]int, error) {
 	waiting := make([]int, len(ts)) // sources that another transition must write first
-	ready := make([]int, 0, len(ts))
 	for i, t := range ts {
+		if t.mapping == UnknownMapping {
+			continue
+		}
 		for _, s := range t.sources {
 			from, ok := l.producers[s.ID]
-			if !ok {
+			if !ok || ts[from.transition].mapping == UnknownMapping {
 				continue
 			}
 			waiting[i]++
 			// Deletions may have been added in between; rows cannot.
 			if d := ts[from.transition].destinations[from.position]; d.PhysicalRows != s.PhysicalRows {
-				return at(broken(RuleChainRows, "fragment %d has %d rows, and had %d when transition %d wrote it",
+				return nil, at(broken(RuleChainRows, "fragment %d has %d rows, and had %d when transition %d wrote it",
 					s.ID, s.PhysicalRows, d.PhysicalRows, from.transition), i, t.datasetVersion)
 			}
 		}
-		if waiting[i] == 0 {
-			ready = append(ready, i)
-		}
 	}
-	seen := 0
-	for len(ready) > 0 {
-		t := ts[ready[len(ready)-1]]
-		ready = ready[:len(ready)-1]
-		seen++
-		for _, d := range t.destinations {
-			if to, ok := l.consumers[d.ID]; ok {
-				if waiting[to.transition]--; waiting[to.transition] == 0 {
-					ready = append(ready, to.transition)
-				}
+	order := make([]int, 0, len(ts))
+	// Those that a later transition feeds wait for it; the others keep their place.
+	var ready []int
+	for next := 0; next < len(ts) || len(ready) > 0; {
+		var i int
+		if len(ready) > 0 {
+			i, ready = ready[len(ready)-1], ready[:len(ready)-1]
+		} else {
+			if i = next; waiting[i] > 0 {
+				next++
+				continue
+			}
+			next++
+		}
+		order = append(order, i)
+		if ts[i].mapping == UnknownMapping {
+			continue
+		}
+		for _, d := range ts[i].destinations {
+			to, ok := l.consumers[d.ID]
+			if !ok || ts[to.transition].mapping == UnknownMapping {
+				continue
+			}
+			if waiting[to.transition]--; waiting[to.transition] == 0 && to.transition < next {
+				ready = append(ready, to.transition)
 			}
 		}
 	}
-	if seen == len(ts) {
-		return nil
+	if len(order) == len(ts) {
+		return order, nil
 	}
 	for i, n := range waiting {
 		if n > 0 {
-			return at(broken(RuleAcyclic, "it is, through others, its own ancestor"), i, ts[i].datasetVersion)
+			return nil, at(broken(RuleAcyclic, "it is, through others, its own ancestor"), i, ts[i].datasetVersion)
 		}
 	}
-	return nil
+	return order, nil
 }
 
 // fragmentIndex finds a small number by fragment id. Ids of a table's life lie

@@ -257,7 +257,7 @@ func TestTreemapFormat(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tr.String(), parsed.String())
 		require.Equal(t, treemap, fri.Treemap(parsed))
-		require.Equal(t, len(data), parsed.EncodedSize())
+		require.Equal(t, tr.EncodedSize(), parsed.EncodedSize())
 	})
 }
 

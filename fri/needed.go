@@ -11,7 +11,7 @@ import (
 // The answer errs on the side of "needed". An index needs a transition when its
 // files may be older than the rewrite and may hold rows of its sources:
 //
-//   - An index whose coverage is unknown needs every transition.
+//   - An index whose coverage is unknown needs every transition that it predates.
 //   - An index whose coverage names a source needs it, whatever its version: only
 //     files that were not rewritten since name a fragment that is gone.
 //   - An index that predates the commit needs it also when its coverage names
@@ -25,15 +25,11 @@ import (
 // committed it does if its version is not newer than the one recorded with the
 // transition. That misses one case: the recorded version of a stock writer is a
 // version or more before its commit, and an index built in between, whose coverage
-// a stock engine re-targeted afterwards, looks newer. Whoever drops transitions
-// passes committed.
+// a stock engine re-targeted afterwards, looks newer. Whoever drops transitions asks
+// [History.Trim], which wants to know more.
 func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) []table.IndexMeta {
 	t := h.transitions[i]
-	sources := make(map[table.FragmentID]struct{}, len(t.sources))
-	for _, s := range t.sources {
-		sources[s.ID] = struct{}{}
-	}
-	related := h.relatives(t)
+	sources, relatives := h.sourceSet(i), h.relatives(t)
 	var out []table.IndexMeta
 	for _, x := range indexes {
 		if x.System {
@@ -43,11 +39,8 @@ func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) [
 		if committed != 0 {
 			predates = x.DatasetVersion < committed
 		}
-		touches := sources
-		if predates {
-			touches = related
-		}
-		if !x.CoverageKnown || anyIn(x.Coverage, touches) {
+		switch {
+		case !x.CoverageKnown && predates, sources.anyOf(x.Coverage), predates && relatives.anyOf(x.Coverage):
 			out = append(out, x)
 		}
 	}
@@ -55,8 +48,8 @@ func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) [
 }
 
 // relatives returns the sources of t with all their ancestors and descendants.
-func (h *History) relatives(t *Transition) map[table.FragmentID]struct{} {
-	out := make(map[table.FragmentID]struct{})
+func (h *History) relatives(t *Transition) fragmentSet {
+	out := make(fragmentSet)
 	var stack []table.FragmentID
 	for _, s := range t.sources {
 		stack = append(stack, s.ID)
@@ -64,7 +57,7 @@ func (h *History) relatives(t *Transition) map[table.FragmentID]struct{} {
 	for f := range h.descendants(stack...) {
 		out[f] = struct{}{}
 	}
-	seen := make(map[table.FragmentID]struct{})
+	seen := make(fragmentSet)
 	for len(stack) > 0 {
 		f := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -79,13 +72,4 @@ func (h *History) relatives(t *Transition) map[table.FragmentID]struct{} {
 		}
 	}
 	return out
-}
-
-func anyIn(ids []table.FragmentID, set map[table.FragmentID]struct{}) bool {
-	for _, id := range ids {
-		if _, ok := set[id]; ok {
-			return true
-		}
-	}
-	return false
 }

@@ -1,149 +1,311 @@
 package fri
 
 import (
+	"encoding/binary"
 	"math/bits"
-	"sync"
 
 	"github.com/rehome-db/rehome/internal/roaringbytes"
 )
 
-// part is one source fragment's share of a transition: its survivors as stored,
-// and the segment decoded from them when the first address asks.
-type part struct {
-	rows uint64 // physical rows of the fragment
-	bits []byte // checked bitmap of the surviving offsets; empty if there are none
-
-	once sync.Once
-	seg  segment
-}
-
-// segment returns the decoded form. Row counts before the fragment come from the
-// digests, so no other part of the transition is touched.
-func (p *part) segment() *segment {
-	p.once.Do(func() { p.seg = newSegment(p.rows, p.bits) })
-	return &p.seg
-}
-
-// segment answers, for one fragment: does the row at an offset survive, and how
-// many survivors lie before it. It has one of two forms, whichever is smaller.
+// A segment answers for one source fragment: does the row at an offset survive,
+// and how many survivors lie before it.
 //
-// As runs: the survivors are maximal ranges, found by binary search; 8 bytes a
-// range, so a fragment without deletions takes 16 bytes.
+// The stored bitmap is most of what that takes. Its containers are blocks of 65,536
+// rows, each in the form that is smallest for it, and any of them can be searched
+// where it lies. What is missing is how many survivors come before a place, so that
+// is all that decoding makes: a directory of counts beside the stored bytes. Nothing
+// of the bitmap is copied.
 //
-// As bits: one bit a row, with the number of survivors before every 512 rows; the
-// rank inside a block is at most eight population counts. 1.0625 bits a row.
+//	none     no row of the block survives                 nothing
+//	all      every row does                               nothing
+//	offsets  few do: sorted u16 offsets, as stored        hints
+//	bits     one bit a row, as stored                     counts, one for 64 rows
+//	ranges   ranges of rows do: (start, length-1) pairs   counts, one a range; hints
+//
+// Counts and hints are u16 and relative to the block. Hints say, for every
+// 2^shift rows of the block, how many offsets or ranges begin before them, so that
+// a search has one candidate, or a few where there are thousands in a block. A count
+// for 64 rows leaves one word to count bits in, and takes 1/32 byte a row.
+//
+// A fragment without deletions, or without survivors, has no blocks at all.
 type segment struct {
-	// Runs. starts[i] is the first row of range i and ranks[i] the number of
-	// survivors before it; ranks has one entry more, the total.
-	starts []uint32
-	ranks  []uint32
-	// Bits. counts[i] is the number of survivors before row 512*i.
-	words  []uint64
-	counts []uint32
+	directory
+	raw []byte // the stored bitmap
 }
+
+// directory is the part of a segment that is made and not stored. It depends on the
+// bitmap alone and not on where its bytes lie, so that equal bitmaps share it.
+type directory struct {
+	blocks []block // one for each 65,536 rows; nil if all rows are alike
+	counts []uint16
+	all    bool // if there are no blocks: does every row survive, or none
+	rows   uint64
+}
+
+// block is one container's place, in the bitmap and in the directory.
+type block struct {
+	base   uint32 // survivors before the block
+	body   uint32 // where the container's contents begin in the bitmap
+	counts uint32 // where the block's counts and hints begin
+	n      uint16 // offsets or ranges
+	form   blockForm
+	shift  uint8 // log2 of the rows for a hint
+}
+
+type blockForm uint8
 
 const (
-	wordRows  = 64
-	blockRows = 512
+	formNone blockForm = iota
+	formAll
+	formOffsets
+	formBits
+	formRanges
 )
 
-// newSegment decodes a checked bitmap of a fragment of the given physical rows.
-// It takes memory in proportion to the smaller of the two.
-func newSegment(rows uint64, data []byte) segment {
-	if len(data) == 0 {
-		return segment{}
-	}
-	words := (rows + wordRows - 1) / wordRows
-	blocks := (rows + blockRows - 1) / blockRows
-	mostRuns := int((8*words + 4*blocks) / 8)
+const (
+	blockShift = 16
+	blockRows  = 1 << blockShift
+	wordRows   = 64
+	wordBytes  = wordRows / 8
+)
 
-	var s segment
-	var rank uint32
-	for start, end := range roaringbytes.Ranges(data) {
-		if s.words == nil && len(s.starts) >= mostRuns {
-			// Too many runs: from here on as bits, beginning with those so far.
-			s.words = make([]uint64, words)
-			for i, from := range s.starts {
-				setRows(s.words, uint64(from), uint64(from)+uint64(s.ranks[i+1]-s.ranks[i]))
-			}
-			s.starts, s.ranks = nil, nil
-		}
-		if s.words != nil {
-			setRows(s.words, uint64(start), end)
-			continue
-		}
-		if s.ranks == nil {
-			s.ranks = append(s.ranks, 0)
-		}
-		rank += uint32(end - uint64(start))
-		s.starts = append(s.starts, start)
-		s.ranks = append(s.ranks, rank)
-	}
-	if s.words != nil {
-		s.counts = make([]uint32, blocks)
-		rank = 0
-		for i, w := range s.words {
-			if i%(blockRows/wordRows) == 0 {
-				s.counts[i/(blockRows/wordRows)] = rank
-			}
-			rank += uint32(bits.OnesCount64(w))
-		}
-	}
-	return s
+// hintShift returns log2 of the rows for a hint, such that few of n offsets or
+// ranges fall on one if they are spread evenly. There are never more than 256 hints.
+func hintShift(n int) uint8 {
+	return uint8(blockShift - min(bits.Len(uint(n)), 8))
 }
 
-// setRows sets the bits [start, end).
-func setRows(words []uint64, start, end uint64) {
-	for start < end {
-		i, bit := start/wordRows, start%wordRows
-		n := min(end-start, wordRows-bit)
-		words[i] |= (^uint64(0) >> (wordRows - n)) << bit
-		start += n
+func hints(shift uint8) int { return blockRows>>shift + 1 }
+
+// plan lays out the directory of a bitmap whose headers are in order, and reads
+// nothing else. The counts are left out; their number is returned.
+func planDirectory(d Digest, raw []byte) (directory, int) {
+	out := directory{rows: d.PhysicalRows}
+	switch live := d.LiveRows(); live {
+	case 0:
+		return out, 0
+	case d.PhysicalRows:
+		out.all = true
+		return out, 0
+	}
+	out.blocks = make([]block, (d.PhysicalRows+blockRows-1)/blockRows)
+	var base uint64
+	counts, next := 0, 0
+	for c := range roaringbytes.Containers(raw) {
+		at := int(c.Base >> blockShift)
+		if at >= len(out.blocks) {
+			break // refused by check
+		}
+		for ; next < at; next++ {
+			out.blocks[next].base = uint32(base)
+		}
+		b := block{base: uint32(base), body: uint32(c.Body), counts: uint32(counts)}
+		switch {
+		case uint64(c.Cardinality) == min(blockRows, d.PhysicalRows-uint64(c.Base)):
+			b.form = formAll
+		case c.Kind == roaringbytes.Array:
+			b.form, b.n, b.shift = formOffsets, uint16(c.Size/2), hintShift(c.Size/2)
+			counts += hints(b.shift)
+		case c.Kind == roaringbytes.Bitmap:
+			b.form = formBits
+			counts += blockRows / wordRows
+		default:
+			b.form, b.n, b.shift = formRanges, uint16(c.Size/4), hintShift(c.Size/4)
+			counts += int(b.n) + hints(b.shift)
+		}
+		out.blocks[at] = b
+		base += uint64(c.Cardinality)
+		next = at + 1
+	}
+	for ; next < len(out.blocks); next++ {
+		out.blocks[next].base = uint32(base)
+	}
+	return out, counts
+}
+
+// newDirectory makes the directory of a bitmap that was checked against d.
+func newDirectory(d Digest, raw []byte) directory {
+	out, n := planDirectory(d, raw)
+	if n > 0 {
+		out.counts = make([]uint16, n)
+	}
+	for i := range out.blocks {
+		b := &out.blocks[i]
+		counts := out.counts[b.counts:]
+		switch b.form {
+		case formOffsets:
+			fillHints(counts[:hints(b.shift)], b.shift, raw[b.body:], 2, int(b.n))
+		case formBits:
+			fillBits(counts[:blockRows/wordRows], raw[b.body:])
+		case formRanges:
+			var rank uint16
+			for j := range int(b.n) {
+				counts[j] = rank
+				rank += binary.LittleEndian.Uint16(raw[int(b.body)+4*j+2:]) + 1
+			}
+			fillHints(counts[b.n:][:hints(b.shift)], b.shift, raw[b.body:], 4, int(b.n))
+		}
+	}
+	return out
+}
+
+// fillHints counts, for each hint, the n values that are below its first row. The
+// values ascend and lie stride bytes apart.
+func fillHints(out []uint16, shift uint8, values []byte, stride, n int) {
+	i := 0
+	for h := range out {
+		for i < n && int(binary.LittleEndian.Uint16(values[i*stride:]))>>shift < h {
+			i++
+		}
+		out[h] = uint16(i)
+	}
+}
+
+// fillBits counts the bits before each word.
+func fillBits(out []uint16, words []byte) {
+	rank := 0
+	for i := range out {
+		out[i] = uint16(rank)
+		rank += bits.OnesCount64(binary.LittleEndian.Uint64(words[i*wordBytes:]))
 	}
 }
 
 // rank returns the number of survivors before the offset, which is below the
-// fragment's rows, and whether the row at it survives.
+// fragment's rows, and whether the row at it survives. The number means nothing if
+// it does not.
 func (s *segment) rank(offset uint32) (rank uint32, live bool) {
-	if s.words == nil {
-		i := lastNotAbove(s.starts, offset)
+	i := int(offset >> blockShift)
+	if i >= len(s.blocks) { // there are none
+		return offset, s.all
+	}
+	b := &s.blocks[i]
+	low := offset % blockRows
+	if b.form == formBits {
+		i := low / wordRows
+		word, bit := s.word(b, i), low%wordRows
+		n := uint32(s.counts[b.counts+i]) + uint32(bits.OnesCount64(word&(1<<bit-1)))
+		return b.base + n, word>>bit&1 != 0
+	}
+	return s.search(b, low)
+}
+
+// search is rank in the other forms.
+func (s *segment) search(b *block, low uint32) (rank uint32, live bool) {
+	switch b.form {
+	case formAll:
+		return b.base + low, true
+	case formOffsets:
+		i := s.findOffset(b, low)
+		return b.base + uint32(i), i < int(b.n) && s.value(b, 2*i) == low
+	case formRanges:
+		i := s.findRange(b, low)
 		if i < 0 {
 			return 0, false
 		}
-		into := offset - s.starts[i]
-		if into >= s.ranks[i+1]-s.ranks[i] {
-			return s.ranks[i+1], false
-		}
-		return s.ranks[i] + into, true
+		into := low - s.value(b, 4*i)
+		return b.base + uint32(s.counts[int(b.counts)+i]) + into, into <= s.value(b, 4*i+2)
 	}
-	w := offset / wordRows
-	rank = s.counts[offset/blockRows]
-	for i := offset / blockRows * (blockRows / wordRows); i < w; i++ {
-		rank += uint32(bits.OnesCount64(s.words[i]))
-	}
-	word, bit := s.words[w], offset%wordRows
-	return rank + uint32(bits.OnesCount64(word&(1<<bit-1))), word>>bit&1 == 1
+	return 0, false
 }
 
-// lastNotAbove returns the position of the last element that is not above x in an
-// ascending slice, -1 if there is none. The loop has one outcome of its comparison
-// to store and nothing to skip, which suits lookups in random order.
-func lastNotAbove[T uint32 | uint64](s []T, x T) int {
-	if len(s) == 0 || s[0] > x {
-		return -1
+// word reads a word of a block in bits.
+func (s *segment) word(b *block, i uint32) uint64 {
+	return binary.LittleEndian.Uint64(s.raw[b.body+i*wordBytes:])
+}
+
+// value reads the u16 at a byte of the block's contents.
+func (s *segment) value(b *block, at int) uint32 {
+	return uint32(binary.LittleEndian.Uint16(s.raw[int(b.body)+at:]))
+}
+
+// findOffset returns the number of the block's offsets that are below low.
+func (s *segment) findOffset(b *block, low uint32) int {
+	h := s.counts[b.counts+low>>b.shift:][:2]
+	return lowerBound(s.raw[b.body:], 2, int(h[0]), int(h[1]), low)
+}
+
+// findRange returns the last of the block's ranges that does not begin after low,
+// -1 if all do.
+func (s *segment) findRange(b *block, low uint32) int {
+	h := s.counts[b.counts+uint32(b.n)+low>>b.shift:][:2]
+	return lowerBound(s.raw[b.body:], 4, int(h[0]), int(h[1]), low+1) - 1
+}
+
+// lowerBound returns the first position in [from, to) whose value is not below x,
+// to if there is none. What it compares decides what it stores next and not where
+// it goes next, which suits searches in random order.
+func lowerBound(values []byte, stride, from, to int, x uint32) int {
+	n := to - from
+	if n == 0 {
+		return from
 	}
-	low := 0
-	for n := len(s); n > 1; {
+	for n > 1 {
 		half := n / 2
-		if s[low+half] <= x {
-			low += half
-		}
+		v := uint32(binary.LittleEndian.Uint16(values[(from+half-1)*stride:]))
+		from += half & below(v, x)
 		n -= half
 	}
-	return low
+	return from - below(uint32(binary.LittleEndian.Uint16(values[from*stride:])), x)
 }
 
-// bytes returns the memory that the decoded form takes.
-func (s *segment) bytes() int {
-	return 4*len(s.starts) + 4*len(s.ranks) + 8*len(s.words) + 4*len(s.counts)
+// below returns -1, which has all bits set, if v < x, and 0 if not. Both are small.
+func below(v, x uint32) int { return int(int32(v-x) >> 31) }
+
+// state is rank, and says up to which row (exclusive) the rows after the offset
+// share its fate: they survive too, or they do not either. That is a row after
+// which it changes or after which it is cheaper to ask again.
+func (s *segment) state(offset uint32) (rank uint32, live bool, end uint64) {
+	i := int(offset >> blockShift)
+	if i >= len(s.blocks) {
+		return offset, s.all, s.rows
+	}
+	b := &s.blocks[i]
+	low := offset % blockRows
+	start := uint64(offset - low)
+	last := min(start+blockRows, s.rows) // where the block ends
+	switch b.form {
+	case formAll:
+		return b.base + low, true, last
+	case formBits:
+		rank, live = s.rank(offset)
+		rest := s.word(b, low/wordRows) >> (low % wordRows)
+		if live {
+			rest = ^rest
+		}
+		// Of what was shifted in, no bit counts: the word ends there.
+		n := min(uint32(bits.TrailingZeros64(rest)), wordRows-low%wordRows)
+		return rank, live, min(uint64(offset)+uint64(n), last)
+	case formOffsets:
+		i := s.findOffset(b, low)
+		switch {
+		case i == int(b.n):
+			return 0, false, last
+		case s.value(b, 2*i) != low:
+			return 0, false, start + uint64(s.value(b, 2*i))
+		}
+		n := 1
+		for i+n < int(b.n) && s.value(b, 2*(i+n)) == low+uint32(n) {
+			n++
+		}
+		return b.base + uint32(i), true, uint64(offset) + uint64(n)
+	case formRanges:
+		i := s.findRange(b, low)
+		if i >= 0 {
+			from := s.value(b, 4*i)
+			into, length := low-from, s.value(b, 4*i+2)
+			if into <= length {
+				return b.base + uint32(s.counts[int(b.counts)+i]) + into, true, start + uint64(from+length) + 1
+			}
+		}
+		if i+1 < int(b.n) {
+			last = start + uint64(s.value(b, 4*(i+1)))
+		}
+	}
+	return 0, false, last
+}
+
+// bytes returns the memory that the directory takes.
+func (d *directory) bytes() int {
+	const blockBytes, headerBytes = 16, 104
+	return headerBytes + blockBytes*len(d.blocks) + 2*len(d.counts)
 }

@@ -1,17 +1,14 @@
 package fri_test
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
@@ -22,7 +19,7 @@ import (
 // fragments and addresses.
 func TestSpec(t *testing.T) {
 	datadriven.Walk(t, "testdata/spec", func(t *testing.T, path string) {
-		s := &spec{transitions: map[string]*fri.Transition{}, histories: map[string]*fri.History{}}
+		s := &spec{transitions: map[string]*fri.Transition{}, histories: map[string]*fri.History{}, labels: labelFiles{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out := s.run(t, d)
 			if !strings.HasSuffix(out, "\n") {
@@ -36,6 +33,7 @@ func TestSpec(t *testing.T) {
 type spec struct {
 	transitions map[string]*fri.Transition
 	histories   map[string]*fri.History
+	labels      labelFiles
 }
 
 func (s *spec) run(t *testing.T, d *datadriven.TestData) string {
@@ -85,17 +83,44 @@ func (s *spec) run(t *testing.T, d *datadriven.TestData) string {
 		again, err := fri.Decode(h.Encode(), h.IndexVersion())
 		require.NoError(t, err)
 		require.Equal(t, list(h), list(again))
-		s.histories[name] = again
+		s.histories[name] = again.WithPartitions(t.Context(), s.labels.open)
 		return list(h)
 
+	case "upgrade": // to index version 1
+		h, err := s.history(t, name).Upgrade(1)
+		require.NoError(t, err)
+		require.Equal(t, s.history(t, name).Encode(), h.Encode(), "what is there keeps its bytes")
+		s.histories[name] = h
+		return list(h)
+
+	case "partition": // build a stable partition, and keep its labels
+		tr, err := s.labels.build(t, d)
+		if err != nil {
+			return describe(t, err)
+		}
+		s.transitions[name] = tr
+		return show(tr)
+
+	case "labels": // put other labels into a label file
+		s.labels.damage(t, name, d.Input)
+		return "ok"
+
+	case "counts": // a matrix from its description
+		return decodeCounts(t, d)
+
 	case "decode": // a history from a description of its messages
+		var index int
+		d.MaybeScanArgs(t, "index", &index)
 		content := encode(t, d.Input)
-		h, err := fri.Decode(content, 0)
+		h, err := fri.Decode(content, int32(index))
+		if err == nil {
+			err = h.Validate() // what opening leaves for later
+		}
 		if err != nil {
 			return describe(t, err)
 		}
 		require.Equal(t, content, h.Encode(), "entries are carried unchanged")
-		s.histories[name] = h
+		s.histories[name] = h.WithPartitions(t.Context(), s.labels.open)
 		return list(h)
 
 	case "bytes":
@@ -108,8 +133,15 @@ func (s *spec) run(t *testing.T, d *datadriven.TestData) string {
 			require.NoError(t, err)
 			tr := s.history(t, name).Translate(addr)
 			fmt.Fprintf(&b, "%v %v", addr, tr.State)
-			if tr.State == fri.Moved {
+			same, err := s.history(t, name).Translator().Translate(addr)
+			require.Equal(t, tr, same)
+			switch tr.State {
+			case fri.Moved:
 				fmt.Fprintf(&b, " %v", tr.Addr)
+			case fri.Untranslatable:
+				fmt.Fprintf(&b, ", %s", strings.ReplaceAll(describe(t, err), "\n", ", "))
+			default:
+				require.NoError(t, err)
 			}
 			b.WriteByte('\n')
 		}
@@ -160,6 +192,9 @@ func (s *spec) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return b.String()
 
+	case "trim":
+		return trimSpec(t, d, s.history(t, name))
+
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 		return ""
@@ -181,12 +216,33 @@ func (s *spec) history(t *testing.T, name string) *fri.History {
 func list(h *fri.History) string {
 	var b strings.Builder
 	for i, t := range h.All() {
-		fmt.Fprintf(&b, "%d: version %d: %v\n", i, t.DatasetVersion(), t)
+		if h.IndexVersion() > 0 && t.DatasetVersion() == 0 {
+			fmt.Fprintf(&b, "%d: tagged: %s\n", i, show(t))
+		} else {
+			fmt.Fprintf(&b, "%d: version %d: %s\n", i, t.DatasetVersion(), show(t))
+		}
 	}
 	if h.Len() == 0 {
-		return "(empty)"
+		b.WriteString("(empty)\n")
 	}
-	return b.String()
+	if err := h.CheckComplete(); err != nil {
+		fmt.Fprintf(&b, "incomplete: %v\n", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// show prints a transition with its mapping, unless that is the usual one.
+func show(t *fri.Transition) string {
+	switch ref, ok := t.Partition(); {
+	case ok && ref.HasBase:
+		return fmt.Sprintf("%v by the labels in %s (%d bytes, base %d)", t, ref.MapID, ref.Bytes, ref.Base)
+	case ok:
+		return fmt.Sprintf("%v by the labels in %s (%d bytes)", t, ref.MapID, ref.Bytes)
+	case t.Mapping() != fri.OrderedCompaction:
+		return fmt.Sprintf("%v, mapping %v", t, t.Mapping())
+	default:
+		return t.String()
+	}
 }
 
 // describe prints an error with its class and the rule it names.
@@ -268,113 +324,6 @@ func buildFrom(t *testing.T, d *datadriven.TestData) (*fri.Transition, error) {
 		}
 	}
 	return b.Build(dests)
-}
-
-// encode writes a content from a description, with nothing of package fri in it:
-//
-//	version N          a Version message
-//	group              a Group message in it
-//	old ID rows= deleted=     new ID rows= deleted=
-//	live ID: 0-1 3            survivors, put into the treemap
-//	trail HEX                 bytes after the treemap
-//	treemap HEX               the treemap as it is
-//	omit                      no treemap at all
-//	field N                   an unknown varint field in the message above
-func encode(t *testing.T, text string) []byte {
-	var content, version, group []byte
-	var survivors *roaring64.Bitmap
-	var raw, trail []byte
-	var omit, inVersion, inGroup bool
-	closeGroup := func() {
-		if !inGroup {
-			return
-		}
-		tm := raw
-		if tm == nil {
-			var err error
-			tm, err = survivors.ToBytes()
-			require.NoError(t, err)
-		}
-		if !omit {
-			group = protowire.AppendTag(group, 1, protowire.BytesType)
-			group = protowire.AppendBytes(group, append(tm, trail...))
-		}
-		version = protowire.AppendBytes(protowire.AppendTag(version, 3, protowire.BytesType), group)
-		inGroup = false
-	}
-	closeVersion := func() {
-		closeGroup()
-		if inVersion {
-			content = protowire.AppendBytes(protowire.AppendTag(content, 1, protowire.BytesType), version)
-		}
-		inVersion = false
-	}
-	varint := func(b []byte, num protowire.Number, v uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
-	}
-	for _, line := range strings.Split(text, "\n") {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), words[0]))
-		switch words[0] {
-		case "version":
-			closeVersion()
-			inVersion, version = true, varint(nil, 1, number(t, rest))
-		case "group":
-			closeGroup()
-			inGroup, group, survivors, raw, trail, omit = true, nil, roaring64.New(), nil, nil, false
-		case "old", "new":
-			id, kv := attrs(rest)
-			dg := varint(nil, 1, number(t, id))
-			for key, num := range map[string]protowire.Number{"rows": 2, "deleted": 3, "field": 9} {
-				if v, ok := kv[key]; ok && key != "field" {
-					dg = varint(dg, num, number(t, v))
-				} else if ok {
-					dg = varint(dg, protowire.Number(number(t, v)), 1)
-				}
-			}
-			num := protowire.Number(2)
-			if words[0] == "new" {
-				num = 3
-			}
-			group = protowire.AppendBytes(protowire.AppendTag(group, num, protowire.BytesType), dg)
-		case "live":
-			id, list, _ := strings.Cut(rest, ":")
-			for o := range offsets(t, list).All() {
-				survivors.Add(number(t, id)<<32 | uint64(o))
-			}
-		case "treemap", "trail":
-			b, err := hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
-			require.NoError(t, err)
-			if words[0] == "trail" {
-				trail = b
-			} else {
-				raw = b
-			}
-		case "omit":
-			omit = true
-		case "field":
-			switch num := protowire.Number(number(t, rest)); {
-			case inGroup:
-				group = varint(group, num, 1)
-			case inVersion:
-				version = varint(version, num, 1)
-			default:
-				content = varint(content, num, 1)
-			}
-		case "junk":
-			closeVersion()
-			b, err := hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
-			require.NoError(t, err)
-			content = append(content, b...)
-		default:
-			t.Fatalf("unknown line %q", line)
-		}
-	}
-	closeVersion()
-	return content
 }
 
 // index reads "name version=3 covers=0,1 [unknown] [system]".

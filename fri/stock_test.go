@@ -22,7 +22,9 @@ import (
 //
 // pylance14_*: the index was written by a stock engine (compact_files with
 // defer_index_remap); a unique id column was read with row addresses before each
-// compaction and at the end. fri_handmade*: the index of the golden table of that
+// compaction and at the end. For those of index version 1, tagged and mixed, the
+// table had its feature flag before the first compaction and between two of them.
+// fri_handmade*: the index of the golden table of that
 // name, whose queries the stock engines answered through it; addresses read the
 // same way.
 type stockCase struct {
@@ -30,9 +32,11 @@ type stockCase struct {
 	details []byte
 	content []byte
 
-	Writer    string        `json:"writer"`
-	Fragments [][3]uint64   `json:"fragments"` // (id, physical rows, deleted) at the end
-	Snapshots []stockBefore `json:"snapshots"`
+	Writer string `json:"writer"`
+	// IndexVersion has one element.
+	IndexVersion []int32       `json:"index_version"`
+	Fragments    [][3]uint64   `json:"fragments"` // (id, physical rows, deleted) at the end
+	Snapshots    []stockBefore `json:"snapshots"`
 }
 
 // stockBefore is the table just before a compaction.
@@ -46,7 +50,7 @@ type stockBefore struct {
 func stockCases(t testing.TB) []stockCase {
 	paths, err := filepath.Glob("testdata/stock/*.details")
 	require.NoError(t, err)
-	require.Len(t, paths, 6)
+	require.Len(t, paths, 8)
 	var out []stockCase
 	for _, p := range paths {
 		c := stockCase{name: strings.TrimSuffix(filepath.Base(p), ".details")}
@@ -74,7 +78,7 @@ func stockCases(t testing.TB) []stockCase {
 func TestStockHistoriesTranslate(t *testing.T) {
 	for _, c := range stockCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			h, err := fri.Decode(c.content, 0)
+			h, err := fri.Decode(c.content, c.IndexVersion[0])
 			require.NoError(t, err)
 			moved, deleted := 0, 0
 			for _, before := range c.Snapshots {
@@ -130,7 +134,8 @@ func rebuild(t testing.TB, h *fri.History) *fri.History {
 	for i := 0; i < h.Len(); {
 		var ts []*fri.Transition
 		version := h.At(i).DatasetVersion()
-		for ; i < h.Len() && h.At(i).DatasetVersion() == version; i++ {
+		// A commit has a version, unless its transitions are tagged.
+		for ; i < h.Len() && h.At(i).DatasetVersion() == version && (version != 0 || len(ts) == 0); i++ {
 			var b fri.Builder
 			alone, err := (&fri.History{}).Append(version, h.At(i))
 			require.NoError(t, err)
@@ -146,6 +151,9 @@ func rebuild(t testing.TB, h *fri.History) *fri.History {
 			tr, err := b.Build(h.At(i).Destinations())
 			require.NoError(t, err)
 			ts = append(ts, tr)
+		}
+		if version == 0 { // tagged
+			out, _ = out.Upgrade(1)
 		}
 		next, err := out.Append(version, ts...)
 		require.NoError(t, err)
@@ -163,9 +171,10 @@ func TestBytesEqualStockEngine(t *testing.T) {
 			continue // written without run containers
 		}
 		t.Run(c.name, func(t *testing.T) {
-			h, err := fri.Decode(c.content, 0)
+			h, err := fri.Decode(c.content, c.IndexVersion[0])
 			require.NoError(t, err)
 			ours := rebuild(t, h)
+			require.Equal(t, c.IndexVersion[0], ours.IndexVersion())
 			require.Equal(t, c.content, ours.Encode())
 			details, external := fri.EncodeDetails(ours.Encode())
 			require.Nil(t, external)
@@ -173,7 +182,7 @@ func TestBytesEqualStockEngine(t *testing.T) {
 			n++
 		})
 	}
-	require.Equal(t, 3, n)
+	require.Equal(t, 5, n)
 }
 
 // The golden tables' manifests hold the details that are tested here.
@@ -200,7 +209,7 @@ func TestOneAnswerDecodesOneSource(t *testing.T) {
 		if c.name != "pylance14_groups" {
 			continue
 		}
-		h, err := fri.Decode(c.content, 0)
+		h, err := fri.Decode(c.content, c.IndexVersion[0])
 		require.NoError(t, err)
 		require.Zero(t, fri.DecodedParts(h))
 		require.Equal(t, fri.Moved, h.Translate(table.NewRowAddr(1, 2)).State)

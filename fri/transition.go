@@ -11,40 +11,66 @@ import (
 // MappingKind says how a transition maps old rows to new ones.
 type MappingKind int
 
-// OrderedCompaction: the survivors, taken in the order of the sources and within
-// a source by ascending offset, are the rows of the destinations laid end to end.
-const OrderedCompaction MappingKind = 0
+// The mappings.
+const (
+	// OrderedCompaction: the survivors, taken in the order of the sources and
+	// within a source by ascending offset, are the rows of the destinations laid
+	// end to end.
+	OrderedCompaction MappingKind = iota
+	// StablePartition: each survivor has a label, the position of its
+	// destination; those of one label, taken in the same order, are the rows of
+	// that destination. The labels lie in a file of their own.
+	StablePartition
+	// UnknownMapping: stored by a newer release, which this one carries along and
+	// does not follow. Of its fragments only the ids are to be trusted.
+	UnknownMapping
+)
 
 // String names the kind.
 func (k MappingKind) String() string {
-	if k == OrderedCompaction {
+	switch k {
+	case OrderedCompaction:
 		return "ordered_compaction"
+	case StablePartition:
+		return "stable_partition"
+	case UnknownMapping:
+		return "unknown"
+	default:
+		return fmt.Sprintf("mapping %d", int(k))
 	}
-	return fmt.Sprintf("mapping %d", int(k))
 }
 
 // Transition is one rewrite of fragments into others: a change of address for
 // every row that survived it. It is immutable and safe for concurrent use.
 type Transition struct {
 	datasetVersion uint64
+	mapping        MappingKind
 	sources        []Digest
 	destinations   []Digest
-	// parts and before are parallel to sources: which rows of the source
-	// survived, and how many did in the sources before it. Both follow from what
-	// the sources were, so transitions that differ only in their destinations'
-	// ids share them.
-	parts  []*part
-	before []uint64
-	to     *layout
-	// treemap is the survivor bitmap as stored.
+	to             *layout
+	// Of an ordered compaction. parts and before are parallel to sources: which
+	// rows of the source survived, and how many did in the sources before it.
+	// Both follow from what the sources were, so transitions that differ only in
+	// their destinations' ids share them. treemap is the survivor bitmap as
+	// stored.
+	parts   []*part
+	before  []uint64
 	treemap []byte
+	// Of a stable partition: where its labels are. before counts physical rows
+	// there, for every one has a label.
+	partition PartitionRef
+	// Of an unknown mapping: the message as stored, and what in it is unknown.
+	raw     []byte
+	unknown string
 	// encoded is the size of the stored message, digests included.
 	encoded int
 }
 
 // DatasetVersion is the version recorded with the transition: of the table as the
 // writer held it when it committed, or of the commit itself. The rewrite was
-// committed at this version or later, never earlier; 0 if not in a history yet.
+// committed at this version or later, never earlier. It is 0 if none is: not in a
+// history yet, or in one as a tagged transition (index version 1), whose form has
+// no place for it.
 func (t *Transition) DatasetVersion() uint64 { return t.datasetVersion }
 
 // Sources returns the fragments that were rewritten, in the order in which their
@@ -56,14 +82,23 @@ func (t *Transition) Sources() []Digest { return t.sources }
 func (t *Transition) Destinations() []Digest { return t.destinations }
 
 // Mapping returns how rows were mapped.
-func (t *Transition) Mapping() MappingKind { return OrderedCompaction }
+func (t *Transition) Mapping() MappingKind { return t.mapping }
 
-// MovedRows returns the number of rows that survived.
+// Partition says where the labels of a stable partition are, and whether the
+// transition is one.
+func (t *Transition) Partition() (ref PartitionRef, ok bool) {
+	return t.partition, t.mapping == StablePartition
+}
+
+// MovedRows returns the number of rows that survived; 0 if the mapping is unknown.
 func (t *Transition) MovedRows() uint64 { return t.to.rows }
 
 // DroppedRows returns the number of deleted rows that the rewrite left behind.
 func (t *Transition) DroppedRows() uint64 {
 	var n uint64
+	if t.mapping == UnknownMapping {
+		return 0
+	}
 	for _, s := range t.sources {
 		n += s.DeletedRows
 	}
@@ -93,6 +128,9 @@ func (t *Transition) String() string {
 // needs, and it costs nothing: neither the bitmap nor anything decoded from it
 // depends on the ids.
 func (t *Transition) WithDestinations(ids []table.FragmentID) (*Transition, error) {
+	if t.mapping == UnknownMapping {
+		return nil, unknownError(t)
+	}
 	if len(ids) != len(t.destinations) {
 		return nil, fmt.Errorf("fri: new transition: %d ids for %d destinations", len(ids), len(t.destinations))
 	}
@@ -106,7 +144,7 @@ func (t *Transition) WithDestinations(ids []table.FragmentID) (*Transition, erro
 		return nil, err
 	}
 	out.to = newLayout(out.destinations)
-	out.encoded = len(appendGroup(nil, &out))
+	out.encoded = out.size()
 	return &out, nil
 }
 
@@ -130,8 +168,62 @@ func newTransition(sources, destinations []Digest, treemap []byte) (*Transition,
 	if t.parts, err = splitTreemap(treemap, sources); err != nil {
 		return nil, err
 	}
-	t.encoded = len(appendGroup(nil, t))
+	t.encoded = t.size()
 	return t, nil
+}
+
+// newPartition checks a stable partition as far as it can be without its labels.
+func newPartition(sources, destinations []Digest, ref PartitionRef) (*Transition, error) {
+	if err := checkDigests(sources, destinations); err != nil {
+		return nil, err
+	}
+	if n := len(destinations); n == 0 || n > MaxPartitionDestinations {
+		return nil, broken(RuleDestinationCount, "%d destinations", n)
+	}
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	t := &Transition{mapping: StablePartition, sources: sources, destinations: destinations, partition: ref}
+	var physical, live uint64
+	for _, s := range sources {
+		t.before = append(t.before, physical)
+		physical += s.PhysicalRows
+		live += s.LiveRows()
+	}
+	t.to = newLayout(destinations)
+	if live != t.to.rows {
+		return nil, broken(RuleRowsMatch, "%d rows survive and %d arrive", live, t.to.rows)
+	}
+	t.encoded = t.size()
+	return t, nil
+}
+
+// newUnknown keeps a transition that is not understood. Nothing is demanded of it
+// but that it says which fragments it rewrote: what it says of them is a newer
+// release's business.
+func newUnknown(m *message) (*Transition, error) {
+	t := &Transition{mapping: UnknownMapping, sources: m.sources, destinations: m.destinations, raw: m.raw, unknown: m.unknown}
+	if len(t.sources) == 0 {
+		return nil, violation(table.ErrUnsupported, RuleHasSources, "unknown %s, and no source fragments: which rows it moved cannot be told", t.unknown)
+	}
+	t.to = &layout{}
+	t.encoded = len(m.raw)
+	return t, nil
+}
+
+// unknownError says why nothing can be done with a transition that is not
+// understood.
+func unknownError(t *Transition) *TransitionError {
+	return violation(table.ErrUnsupported, RuleComplete, "unknown %s", t.unknown)
+}
+
+// size returns the bytes of the stored form: that of index version 0 where it has
+// one, which the other exceeds by a few bytes.
+func (t *Transition) size() int {
+	if t.mapping == OrderedCompaction {
+		return groupSize(t)
+	}
+	return len(appendTagged(nil, t))
 }
 
 func checkDigests(sources, destinations []Digest) error {
@@ -158,34 +250,4 @@ func checkDigests(sources, destinations []Digest) error {
 		seen[d.ID] = struct{}{}
 	}
 	return nil
-}
-
-// layout lays the destinations end to end.
-type layout struct {
-	rows   uint64
-	starts []uint64 // of each destination that has rows, ascending
-	ids    []table.FragmentID
-}
-
-func newLayout(destinations []Digest) *layout {
-	l := &layout{}
-	for _, d := range destinations {
-		// A destination without rows is never the answer; with it left out,
-		// starts is strictly ascending.
-		if d.PhysicalRows > 0 {
-			l.starts = append(l.starts, l.rows)
-			l.ids = append(l.ids, d.ID)
-			l.rows += d.PhysicalRows
-		}
-	}
-	return l
-}
-
-// locate returns the address of row k, which is below l.rows.
-func (l *layout) locate(k uint64) table.RowAddr {
-	i := 0
-	if len(l.starts) > 1 {
-		i = lastNotAbove(l.starts, k)
-	}
-	return table.NewRowAddr(l.ids[i], uint32(k-l.starts[i]))
 }

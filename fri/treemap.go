@@ -1,6 +1,7 @@
 package fri
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -13,17 +14,17 @@ import (
 // bitmap of their offsets. So each source's part is a piece of the bytes that can
 // be read without the others.
 
-// splitTreemap finds each source's part of a survivor bitmap and checks it against
-// the source's digest. The parts keep pointing into data.
+// splitTreemap finds each source's part of a survivor bitmap and compares what its
+// headers say with the source's digest. What is in the containers stays unread
+// until the part is used or [History.Validate] asks. The parts keep pointing into
+// data.
 func splitTreemap(data []byte, sources []Digest) ([]*part, error) {
 	if len(data) < 8 {
 		return nil, broken(RuleBitmap, "a survivor bitmap of %d bytes", len(data))
 	}
-	position := make(map[table.FragmentID]int, len(sources))
-	for i, s := range sources {
-		position[s.ID] = i
-	}
+	position := positions(sources)
 	parts := make([]*part, len(sources))
+	made := make([]part, len(sources)) // one allocation for all
 	count, rest := binary.LittleEndian.Uint64(data), data[8:]
 	for n, prev := uint64(0), int64(-1); n < count; n++ {
 		if len(rest) < 4 {
@@ -34,22 +35,19 @@ func splitTreemap(data []byte, sources []Digest) ([]*part, error) {
 			return nil, broken(RuleBitmap, "survivors of fragment %d follow those of fragment %d", id, prev)
 		}
 		prev = int64(id)
-		i, ok := position[id]
+		i, ok := position(id)
 		if !ok {
 			return nil, broken(RuleOwnAddresses, "fragment %d has survivors and is not a source", id)
 		}
-		shape, err := roaringbytes.Check(rest[4:])
+		shape, err := roaringbytes.Measure(rest[4:])
 		if err != nil {
 			return nil, broken(RuleBitmap, "survivors of fragment %d: %w", id, err)
 		}
-		s := sources[i]
-		if shape.Cardinality > 0 && uint64(shape.Max) >= s.PhysicalRows {
-			return nil, broken(RuleOwnAddresses, "row %d of fragment %d survives, which has %d rows", shape.Max, id, s.PhysicalRows)
-		}
-		if shape.Cardinality != s.LiveRows() {
+		if s := sources[i]; shape.Cardinality != s.LiveRows() {
 			return nil, broken(RuleSurvivors, "%d rows of fragment %d survive, its digest says %d", shape.Cardinality, id, s.LiveRows())
 		}
-		parts[i] = &part{rows: s.PhysicalRows, bits: rest[4 : 4+shape.Size]}
+		parts[i] = &made[i]
+		made[i].source, made[i].bits = sources[i], rest[4:4+shape.Size:4+shape.Size]
 		rest = rest[4+shape.Size:]
 	}
 	if len(rest) > 0 {
@@ -62,9 +60,32 @@ func splitTreemap(data []byte, sources []Digest) ([]*part, error) {
 		if s.LiveRows() != 0 {
 			return nil, broken(RuleSurvivors, "no row of fragment %d survives, its digest says %d", s.ID, s.LiveRows())
 		}
-		parts[i] = &part{rows: s.PhysicalRows}
+		parts[i] = &made[i]
+		made[i].source = s
 	}
 	return parts, nil
+}
+
+// positions returns a lookup of sources by id. They ascend, and so do the bitmap's
+// fragments, in all that compactions write: then it is a merge and takes no memory.
+func positions(sources []Digest) func(table.FragmentID) (int, bool) {
+	if slices.IsSortedFunc(sources, func(a, b Digest) int { return cmp.Compare(a.ID, b.ID) }) {
+		next := 0
+		return func(id table.FragmentID) (int, bool) {
+			for next < len(sources) && sources[next].ID < id {
+				next++
+			}
+			return next, next < len(sources) && sources[next].ID == id
+		}
+	}
+	position := make(map[table.FragmentID]int, len(sources))
+	for i, s := range sources {
+		position[s.ID] = i
+	}
+	return func(id table.FragmentID) (int, bool) {
+		i, ok := position[id]
+		return i, ok
+	}
 }
 
 // joinTreemap writes the survivor bitmap of the sources, whose bitmaps are given

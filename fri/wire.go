@@ -17,6 +17,7 @@ type field struct {
 	varint uint64
 	bytes  []byte // within the message
 	typ    protowire.Type
+	raw    []byte // all of the field, with its tag, within the message
 }
 
 // fields yields the fields of a message. The last one has an error if the bytes
@@ -24,6 +25,7 @@ type field struct {
 func fields(msg []byte) iter.Seq2[field, error] {
 	return func(yield func(field, error) bool) {
 		for len(msg) > 0 {
+			whole := msg
 			num, typ, n := protowire.ConsumeTag(msg)
 			if n < 0 {
 				yield(field{}, protowire.ParseError(n))
@@ -44,6 +46,7 @@ func fields(msg []byte) iter.Seq2[field, error] {
 				return
 			}
 			msg = msg[n:]
+			f.raw = whole[: len(whole)-len(msg) : len(whole)-len(msg)]
 			if !yield(f, nil) {
 				return
 			}

@@ -1,0 +1,40 @@
+package fri
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// PartitionOpener is implemented by an engine whose tables can have stable
+// partitions.
+type PartitionOpener interface {
+	// Partitions returns what opens the label files that the version's history
+	// refers to. It reads nothing.
+	Partitions(s *table.Snapshot) (PartitionSource, error)
+}
+
+// Load reads the history of a version, empty if it has none, with a way to its label
+// files if the engine is a [PartitionOpener]; those are read under ctx, which has to
+// last as long as the history is used.
+func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, error) {
+	content, err := e.ReuseIndex(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	h := &History{}
+	if s.Reuse != nil {
+		if h, err = Decode(content, s.Reuse.IndexVersion); err != nil {
+			return nil, fmt.Errorf("fri: table %s version %d: %w", s.Table, s.Version, err)
+		}
+	}
+	if p, ok := e.(PartitionOpener); ok {
+		open, err := p.Partitions(s)
+		if err != nil {
+			return nil, err
+		}
+		h = h.WithPartitions(ctx, open)
+	}
+	return h, nil
+}

@@ -1,0 +1,269 @@
+package fri
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// A history grows with every compaction and costs whoever reads it. A transition
+// may go once nothing holds an address from before it. What decides that is the
+// age of an index's data, never its coverage alone: readers re-target coverage
+// without touching the files, so that an index that claims today's fragments may
+// still store the addresses of long ago.
+
+// Trimming is what has to be known of a table to trim its history.
+type Trimming struct {
+	// Indexes are those of the version whose history is trimmed, with their
+	// coverage as it is stored, not as readers see it.
+	Indexes []table.IndexMeta
+	// Commits are parallel to the history's transitions.
+	Commits []Commit
+	// OldestReader is the oldest version whose row addresses somebody outside the
+	// table may still ask about; 0 if nobody does.
+	OldestReader uint64
+}
+
+// Commit is what is known of the commit that published a transition.
+type Commit struct {
+	// Version is the version that the commit made; where that is not known
+	// exactly, one that is not older. 0 says that nothing is known.
+	Version uint64
+	// Before are the indexes of the version that the commit replaced, with their
+	// coverage as stored. Meaningless unless BeforeKnown.
+	Before      []table.IndexMeta
+	BeforeKnown bool
+}
+
+// Need says why a transition is kept. The zero value says that nothing needs it,
+// except that Continues is -1 then.
+type Need struct {
+	// Indexes may hold addresses that only this transition can translate.
+	Indexes []table.IndexMeta
+	// Reader: somebody may hold addresses from before it.
+	Reader bool
+	// Continues is an older transition that is kept and whose rows went on
+	// through this one; -1 if there is none.
+	Continues int
+}
+
+// Needed says whether there is any reason.
+func (n Need) Needed() bool { return len(n.Indexes) > 0 || n.Reader || n.Continues >= 0 }
+
+// IndexNames lists the names of the indexes, ascending, each once.
+func (n Need) IndexNames() []string {
+	names := make([]string, 0, len(n.Indexes))
+	for _, x := range n.Indexes {
+		names = append(names, x.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// String gives the reasons in words.
+func (n Need) String() string {
+	var why []string
+	if names := n.IndexNames(); len(names) > 0 {
+		why = append(why, "index "+strings.Join(names, ", "))
+	}
+	if n.Reader {
+		why = append(why, "readers of older versions")
+	}
+	if n.Continues >= 0 {
+		why = append(why, fmt.Sprintf("transition %d, which goes on through it", n.Continues))
+	}
+	if len(why) == 0 {
+		return "nothing"
+	}
+	return strings.Join(why, "; ")
+}
+
+// Trim returns the history without the transitions that nothing needs, and the
+// positions that those had. With nothing to drop it returns h itself.
+//
+// A transition goes when, all of these,
+//
+//   - no index needs it: each index's data is at least as new as the commit that
+//     published it, or never covered what the rewrite touched or what leads there;
+//   - no reader holds addresses from before it (Trimming.OldestReader);
+//   - no older transition is kept whose rows went on through it: the addresses that
+//     the older one leads to would end in a fragment that is gone.
+//
+// What is not known counts as a need: see [History.Needs]. An incomplete history
+// is not trimmed (table.ErrUnsupported), because what it skipped may need anything.
+func (h *History) Trim(t Trimming) (kept *History, dropped []int, err error) {
+	needs, err := h.Needs(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, n := range needs {
+		if !n.Needed() {
+			dropped = append(dropped, i)
+		}
+	}
+	if len(dropped) == 0 {
+		return h, nil, nil
+	}
+	if kept, err = h.without(dropped); err != nil {
+		return nil, nil, err
+	}
+	return kept, dropped, nil
+}
+
+// Needs says for each transition why it has to be kept, by the rule of
+// [History.Trim]. An index needs a transition if its stored coverage names a
+// source, whatever else is true, or if its data is older than the commit and
+//
+//   - its coverage is unknown;
+//   - its coverage names a relative of the rewrite, a fragment that the sources came
+//     from or became: as it is stored now, or as it was stored in a version that
+//     some transition replaced. Coverage shrinks when a rewrite or an update takes
+//     part of it, and the addresses in the files stay;
+//   - how it was before the commit is not known, because that version is gone.
+//
+// The last two do not hold for a kind whose readers are right once its coverage is
+// emptied ([table.ReuseMasked]): nobody follows an address that such an index holds
+// of a fragment it does not claim. So an index that was masked needs nothing. Other
+// kinds, vector indexes above all, fail in some readers on an address of a fragment
+// that is gone and not claimed.
+func (h *History) Needs(t Trimming) ([]Need, error) {
+	if err := h.CheckComplete(); err != nil {
+		return nil, fmt.Errorf("fri: what a history needs cannot be told when a part of it is not understood: %w", err)
+	}
+	if err := h.CheckComplete(); err != nil {
+		return nil, err
+	}
+	if len(t.Commits) != h.Len() {
+		return nil, fmt.Errorf("fri: trim: %d commits for %d transitions", len(t.Commits), h.Len())
+	}
+	held := t.everCovered()
+	needs := make([]Need, h.Len())
+	for i := range needs {
+		needs[i].Continues = -1
+		c := t.Commits[i]
+		needs[i].Reader = t.OldestReader != 0 && (c.Version == 0 || c.Version > t.OldestReader)
+		sources, relatives := h.sourceSet(i), h.relatives(h.transitions[i])
+		for _, x := range t.Indexes {
+			if !x.System && needsOne(x, c, held[x.UUID], sources, relatives) {
+				needs[i].Indexes = append(needs[i].Indexes, x)
+			}
+		}
+	}
+	h.keepChains(needs)
+	return needs, nil
+}
+
+// needsOne is the rule for one index and one transition.
+func needsOne(x table.IndexMeta, c Commit, held coverage, sources, relatives fragmentSet) bool {
+	if x.CoverageKnown && sources.anyOf(x.Coverage) {
+		// Files that were built or rewritten since do not claim a fragment that is
+		// gone, so the version that the index gives is not to be believed.
+		return true
+	}
+	if c.Version != 0 && x.DatasetVersion >= c.Version {
+		return false
+	}
+	if !x.CoverageKnown || relatives.anyOf(x.Coverage) {
+		return true
+	}
+	if x.Reuse == table.ReuseMasked {
+		return false
+	}
+	return held.unknown || relatives.anyOf(held.ids) || !c.BeforeKnown
+}
+
+// coverage is all that an index segment was ever seen to cover.
+type coverage struct {
+	ids     []table.FragmentID
+	unknown bool
+}
+
+func (t Trimming) everCovered() map[table.UUID]coverage {
+	out := map[table.UUID]coverage{}
+	for _, c := range t.Commits {
+		if !c.BeforeKnown {
+			continue
+		}
+		for _, x := range c.Before {
+			was := out[x.UUID]
+			was.unknown = was.unknown || !x.CoverageKnown
+			// Most of these are the same in every version.
+			was.ids = append(was.ids, x.Coverage...)
+			slices.Sort(was.ids)
+			was.ids = slices.Compact(was.ids)
+			out[x.UUID] = was
+		}
+	}
+	return out
+}
+
+// keepChains marks everything that a kept transition's rows went on through.
+func (h *History) keepChains(needs []Need) {
+	var work []int
+	for i, n := range needs {
+		if n.Needed() {
+			work = append(work, i)
+		}
+	}
+	for len(work) > 0 {
+		i := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, d := range h.transitions[i].destinations {
+			next, ok := h.Consumer(d.ID)
+			if !ok || needs[next].Continues >= 0 {
+				continue
+			}
+			if !needs[next].Needed() {
+				work = append(work, next)
+			}
+			needs[next].Continues = i
+		}
+	}
+}
+
+// without returns the history less the transitions at the given positions, which
+// ascend. Entries that lose none are carried byte for byte.
+func (h *History) without(drop []int) (*History, error) {
+	var ts []*Transition
+	var entries []entry
+	first := 0
+	for _, e := range h.entries {
+		var left []*Transition
+		for i := range e.count {
+			if _, gone := slices.BinarySearch(drop, first+i); !gone {
+				left = append(left, h.transitions[first+i])
+			}
+		}
+		first += e.count
+		switch {
+		case len(left) == 0:
+			continue
+		case len(left) < e.count: // an entry of several is a version
+			e = newVersion(e.datasetVersion, left)
+		}
+		ts, entries = append(ts, left...), append(entries, e)
+	}
+	return newHistory(h.indexVersion, ts, entries)
+}
+
+// fragmentSet is a set of fragments.
+type fragmentSet map[table.FragmentID]struct{}
+
+func (s fragmentSet) anyOf(ids []table.FragmentID) bool {
+	for _, id := range ids {
+		if _, ok := s[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *History) sourceSet(i int) fragmentSet {
+	out := make(fragmentSet, len(h.transitions[i].sources))
+	for _, s := range h.transitions[i].sources {
+		out[s.ID] = struct{}{}
+	}
+	return out
+}
