@@ -1,0 +1,69 @@
+// Package rebase decides what a change has to do about changes that others
+// committed before it, and carries rows along where they moved.
+//
+// # Footprints
+//
+// A change touches things, and these have coordinates: whether a fragment is there,
+// which of its rows are deleted, the data of one column in one fragment, the
+// definition of a column, an entry of the configuration. The [Footprint] of a
+// change says for each what it does there: [Requires] (it was computed from it),
+// [WritesPart] (it adds to it, or sets it whatever it was) or [Writes] (it replaces
+// what it read). A region is many coordinates at once.
+//
+//	delete of row 3 in fragment 7           rewrite of fragments 7 and 8
+//	  Requires    lineage                     Requires  lineage
+//	  Requires    row addresses of 7          Writes    row addresses of 7, of 8
+//	  WritesPart  deletion vector of 7        Requires  deletion vector of 7, of 8
+//	  Requires    data of every field in 7    Requires  data of every field in 7, in 8
+//
+// There is one rule, for two claims on the same coordinate, mine being committed
+// and theirs committed already:
+//
+//	mine \ theirs   Requires   WritesPart   Writes
+//	Requires        ok         conflict     conflict
+//	WritesPart      ok         ok           conflict
+//	Writes          ok         conflict     conflict
+//
+// Whether a conflict is [Retry] or [Incompatible] follows from what was met over:
+// work that was computed can be computed again; a value that was asked for, or a
+// table that was replaced as a whole, cannot. There is no list of which operations
+// get on with which. A new kind of operation needs a footprint, and that is all.
+//
+// # Rows
+//
+// Coordinates are coarse: the example above conflicts twice. But both sides know
+// exactly which rows they mean, and say so ([Claim].ByRow). Then the verdict is
+// [Relocate], and the rows decide: deletions add up, and are carried to where the
+// rows went. A delete does not make a compaction start again, nor the other way
+// round.
+//
+// # Worked example
+//
+// A compaction reads fragment 10 of 8 rows, of which 2 and 5 are dead, and fragment
+// 11 of 4 rows, and writes 7 rows into one new fragment and 3 into another. Before
+// it commits, somebody deletes row 3 of fragment 10, and all of fragment 11.
+//
+//	read      10: 0 1 † 3 4 † 6 7    11: 0 1 2 3
+//	now       10: 0 1 † † 4 † 6 7    11: † † † †
+//	copied        0 1   2 3   4 5        6 7 8 9     k-th survivor at the read
+//	died since          2                6 7 8 9
+//	written    A: 0 1 † 3 4 5 †     B: † † †
+//
+// Only what died since is carried, by its rank among the survivors at the read: k=2
+// and k=6 to 9. The first destination is published with rows 2 and 6 deleted, the
+// second with all of them. [Move.Relocate] does this from the two deletion vectors
+// of each source, by runs; what was dead at the read was not copied and never
+// appears.
+//
+// # Invariants
+//
+//   - Footprints are computed when they are compared, and never stored: what a
+//     change means is in the change.
+//   - What is not understood conflicts with everything, in both orders.
+//   - The order of two changes matters. What the earlier required it had.
+//   - A relocation never trusts itself: rows that came back, counts that do not
+//     add up, are errors.
+//
+// The verdicts for every ordered pair of operations are listed in
+// testdata/matrix.txt, and compared with those of the stock engine.
+package rebase
