@@ -27,7 +27,10 @@ type Report struct {
 	FragmentsRemoved int         `json:"fragments_removed"`
 	FragmentsAdded   int         `json:"fragments_added"`
 
-	RowsWritten  uint64 `json:"rows_written"`
+	RowsWritten uint64 `json:"rows_written"`
+	// RowsCarried is the number of rows that others deleted or updated meanwhile
+	// and whose deletion was carried to the new fragments.
+	RowsCarried  uint64 `json:"rows_carried"`
 	BytesRead    uint64 `json:"bytes_read"`
 	BytesWritten uint64 `json:"bytes_written"`
 
@@ -125,6 +128,7 @@ func (r *Report) add(out Outcome, results []Result) {
 	r.Committed = true
 	r.Version, r.RebasedOver, r.Attempts = out.Version, out.RebasedOver, out.Attempts
 	r.GroupsPublished, r.GroupsLost, r.Lost, r.Leftover = len(out.Published), len(out.Lost), out.Lost, out.Leftover
+	r.RowsCarried = out.RowsCarried
 	r.FRI = FRIReport{Published: out.Transitions > 0, TransitionsAdded: out.Transitions}
 	r.Policy, r.Reason, r.Forced, r.Indexes = out.Decision.Policy, out.Decision.Reason, out.Decision.Forced, out.Decision.Indexes
 	written := map[table.FragmentID]Result{}

@@ -8,13 +8,14 @@ import (
 )
 
 // retarget replaces, in the coverage of m, the old fragments of every group that
-// m covers by the new ones. A group without new fragments, because no row of it
+// m covers by the new ones. Of an old fragment that died since no row is anywhere,
+// so that it does not matter whether an index covers it. A group without new fragments, because no row of it
 // was left, is not replaced: the claim on the vanished fragments is then what
 // keeps readers from following the index's addresses into them.
 func retarget(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, changed bool) {
 	coverage = slices.Clone(m.Coverage)
 	for _, w := range swaps {
-		if len(w.new) == 0 || covered(m, w.old) < len(w.old) {
+		if live := w.present(); len(w.new) == 0 || covered(m, live) < len(live) {
 			continue
 		}
 		changed = true
@@ -30,11 +31,12 @@ func retarget(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, cha
 
 // straddles names an index that will be read through and covers some of the
 // group's fragments but not all, or returns "". Rows that such an index does not
-// hold would be claimed by it in the new fragments, or the reverse.
-func straddles(indexes []table.IndexMeta, group []table.FragmentID) string {
+// hold would be claimed by it in the new fragments, or the reverse. Of the group's
+// fragments those that are present have to be covered; one that died may be.
+func straddles(indexes []table.IndexMeta, group, present []table.FragmentID) string {
 	for _, m := range indexes {
-		if n := covered(m, group); readsThrough(m) && n > 0 && n < len(group) {
-			return fmt.Sprintf("index %q covers %d of its %d fragments", m.Name, n, len(group))
+		if readsThrough(m) && covered(m, group) > 0 && covered(m, present) < len(present) {
+			return fmt.Sprintf("index %q covers %d of its %d fragments", m.Name, covered(m, present), len(present))
 		}
 	}
 	return ""

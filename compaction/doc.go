@@ -24,10 +24,13 @@
 //
 // A compaction reads one version and is committed over a later one. For every
 // attempt Publish loads the newest version and looks at each group afresh: may it
-// still replace its sources (rebase.go), under which ids, with which coverage of
-// indexes, added to which history of changes of address (propose.go)? What does not
-// hold any more is lost and its objects are deleted; the rest is published. Nothing
-// that depends on the version being replaced outlives the attempt.
+// still replace its sources (rebase.go), which of the rows that it copied are dead
+// by now (relocate.go), under which ids, with which coverage of indexes, added to
+// which history of changes of address (propose.go)? Deletes and updates never cost
+// a group: the rows that died are published as deleted, at their new addresses. A
+// group that cannot be published, because its fragments were rewritten or its
+// columns replaced, is lost and its objects are deleted; the rest is published.
+// Nothing that depends on the version being replaced outlives the attempt.
 //
 // # Invariants
 //
@@ -46,6 +49,16 @@
 //   - Secondary indexes answer right afterwards; see policy.go for how, and for who
 //     reads them.
 //   - Compacting twice in a row does nothing the second time.
+//
+// # Trimming
+//
+// Every commit with a fragment reuse index makes the history of addresses longer,
+// and readers pay for all of it. [Trim] drops what nothing needs any more. The rule is
+// package fri's ([fri.History.Trim]); what it has to know of the table, above all in
+// which version each transition was committed and what indexes covered before, is
+// found out here, from the versions that are there (trim_commits.go). Trim commits
+// as Publish does, by the same loop (commit.go): it applies its rule to the version
+// being replaced, anew for each attempt.
 //
 // # Errors
 //
@@ -77,7 +90,7 @@
 //		compaction.Events{Progress: func(p compaction.ProgressInfo) { bar.Set(p.BytesDone) }},
 //	))
 //	if table.Classify(err) == table.OutcomeRetryable {
-//		// somebody rewrote or deleted what was being compacted: run again
+//		// somebody else rewrote what was being compacted: run again
 //	}
 //
 // Spread over machines, the middle step travels as JSON; see Example_distributed.

@@ -81,8 +81,15 @@ func valuesOf(rows []row) []int64 {
 	return out
 }
 
-// orphans lists the data objects that no version refers to. (Compaction writes no
-// others, and a delete of the engine that empties a fragment leaves its vector.)
+// rowsOf are the addresses of rows from up to to of a fragment.
+func rowsOf(id table.FragmentID, from, to uint32) (out []table.RowAddr) {
+	for o := from; o < to; o++ {
+		out = append(out, table.NewRowAddr(id, o))
+	}
+	return out
+}
+
+// orphans lists the objects that no version refers to.
 func orphans(t tester, e *memengine.Engine) (out []string) {
 	t.Helper()
 	used := map[string]bool{}
@@ -103,7 +110,7 @@ func orphans(t tester, e *memengine.Engine) (out []string) {
 	objects, err := e.Objects(ctx)
 	require.NoError(t, err)
 	for _, o := range objects {
-		if o.Kind == table.ObjectData && !used[o.Path] {
+		if !used[o.Path] {
 			out = append(out, o.Path)
 		}
 	}
@@ -190,6 +197,13 @@ func (p *probe) ReadDeletions(ctx context.Context, s *table.Snapshot, f table.Fr
 		return nil, err
 	}
 	return p.Engine.ReadDeletions(ctx, s, f)
+}
+
+func (p *probe) WriteDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
+	if err := p.tell("write deletions of fragment %d at version %d", id, readVersion); err != nil {
+		return table.DeletionRef{}, err
+	}
+	return p.Engine.WriteDeletions(ctx, id, readVersion, deleted)
 }
 
 func (p *probe) Commit(ctx context.Context, proposal table.Proposal) (*table.Snapshot, error) {

@@ -89,16 +89,28 @@ type CommitInfo struct {
 	// Base is the version to be replaced.
 	Base   uint64
 	Groups int
+	// Trim says that the attempt is one of [Trim], and not of a compaction.
+	Trim bool
 	// PublishFRI says that the attempt carries a fragment reuse index.
 	PublishFRI bool
-	Version    uint64
-	Err        error
+	// RowsCarried counts the rows that others deleted or updated meanwhile.
+	RowsCarried uint64
+	Version     uint64
+	Err         error
 }
 
 func (i CommitInfo) String() string {
-	s := fmt.Sprintf("commit attempt %d over version %d: %s", i.Attempt, i.Base, plural(uint64(i.Groups), "group"))
-	if i.PublishFRI {
+	s := fmt.Sprintf("commit attempt %d over version %d: ", i.Attempt, i.Base)
+	if i.Trim {
+		s += "trim of the fragment reuse index"
+	} else {
+		s += plural(uint64(i.Groups), "group")
+	}
+	if i.PublishFRI && !i.Trim {
 		s += ", with a fragment reuse index"
+	}
+	if i.RowsCarried > 0 {
+		s += fmt.Sprintf(", with %s carried over", plural(i.RowsCarried, "deleted row"))
 	}
 	if i.Version > 0 {
 		s += fmt.Sprintf(", became version %d", i.Version)

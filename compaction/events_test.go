@@ -73,6 +73,10 @@ func TestEvents(t *testing.T) {
 			case "delete":
 				require.NoError(t, p.DeleteRows(context.Background(), parseAddrs(t, arg)...))
 				line("  (somebody deletes %s)", arg)
+			case "compact":
+				_, err := Compact(context.Background(), p.Engine, Options{ExcludeFragments: ids(t, arg)}, Events{})
+				require.NoError(t, err)
+				line("  (somebody compacts all but %s)", arg)
 			case "fail":
 				line("  (fails)")
 				return errInjected

@@ -114,7 +114,7 @@ type Options struct {
 	Force bool
 
 	// MaxAttempts bounds how often [Publish] tries to commit while other writers
-	// are faster. The default is 20.
+	// are faster. The default is 100.
 	MaxAttempts int
 
 	// sleep is time passing; tests replace it. The default is a timer.
@@ -133,7 +133,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Mode, ModeAuto)
 	def(&o.FRI, FRIAuto)
 	def(&o.IndexPolicy, IndexAuto)
-	def(&o.MaxAttempts, 20)
+	def(&o.MaxAttempts, 100)
 	if o.sleep == nil {
 		o.sleep = sleep
 	}

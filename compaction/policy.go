@@ -216,6 +216,15 @@ func (d Decision) of(m table.IndexMeta, groups [][]table.FragmentID) IndexDecisi
 // swap is a group as a commit replaces it; both sides ascend.
 type swap struct {
 	old, new []table.FragmentID
+	// live are those of old that are there; nil means all.
+	live []table.FragmentID
+}
+
+func (w swap) present() []table.FragmentID {
+	if w.live == nil {
+		return w.old
+	}
+	return w.live
 }
 
 // coverage is what the decision writes into the indexes' coverage. Only ids of

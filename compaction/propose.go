@@ -10,6 +10,10 @@ import (
 // and the fragment reuse index depend on that version, so nothing of it is kept
 // for the next attempt.
 func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, error) {
+	carried, err := p.carry(ctx, w)
+	if err != nil {
+		return table.Proposal{}, err
+	}
 	d, err := p.decide(ctx, w)
 	if err != nil {
 		return table.Proposal{}, err
@@ -28,11 +32,16 @@ func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, erro
 			g.New = append(g.New, table.Fragment{ID: next, PhysicalRows: f.PhysicalRows, Files: f.Files})
 			next++
 		}
-		s := swap{old: fragmentIDs(g.Old), new: fragmentIDs(g.New)}
-		change.Remove = append(change.Remove, s.old...)
-		change.Add = append(change.Add, g.New...)
+		s := swap{old: fragmentIDs(g.Old), live: w.present(r.Task), new: fragmentIDs(g.New)}
+		change.Remove = append(change.Remove, s.live...)
 		groups, swaps = append(groups, g), append(swaps, s)
-		p.proposed.Published = append(p.proposed.Published, PublishedGroup{Sources: s.old, Destinations: s.new})
+	}
+	if err := p.writeCarried(ctx, w, carried, groups); err != nil {
+		return table.Proposal{}, err
+	}
+	for _, g := range groups {
+		change.Add = append(change.Add, g.New...)
+		p.proposed.publishes(g)
 	}
 	change.SetCoverage = d.coverage(w.view.indexes, swaps)
 	if d.PublishFRI {
@@ -55,9 +64,9 @@ func (p *publisher) decide(ctx context.Context, w window) (Decision, error) {
 	indexes := w.view.indexes
 	var all, whole [][]table.FragmentID
 	for _, r := range p.results {
-		ids := r.Task.SourceIDs()
+		ids := w.present(r.Task)
 		all = append(all, ids)
-		if straddles(indexes, ids) == "" {
+		if straddles(indexes, r.Task.SourceIDs(), ids) == "" {
 			whole = append(whole, ids)
 		}
 	}
@@ -66,7 +75,7 @@ func (p *publisher) decide(ctx context.Context, w window) (Decision, error) {
 		return d, err
 	}
 	err = p.drop(ctx, w, func(r Result) verdict {
-		if why := straddles(indexes, r.Task.SourceIDs()); why != "" {
+		if why := straddles(indexes, r.Task.SourceIDs(), w.present(r.Task)); why != "" {
 			return lose("%s, and it is to be read through the fragment reuse index", why)
 		}
 		return verdict{keep: true}

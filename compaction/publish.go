@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -28,7 +26,10 @@ type Outcome struct {
 	Attempts  int              `json:"attempts"`
 	Published []PublishedGroup `json:"published"`
 	Lost      []LostGroup      `json:"lost"`
-	Decision  Decision         `json:"decision"`
+	// RowsCarried is the number of rows that others deleted or updated in between
+	// and whose deletion was carried to the new fragments.
+	RowsCarried uint64   `json:"rows_carried"`
+	Decision    Decision `json:"decision"`
 	// Transitions is the number of changes of address recorded by the commit.
 	Transitions int `json:"transitions"`
 	// Leftover are objects of lost groups that could not be deleted.
@@ -39,6 +40,10 @@ type Outcome struct {
 type PublishedGroup struct {
 	Sources      []table.FragmentID `json:"sources"`
 	Destinations []table.FragmentID `json:"destinations"`
+	// RowsCarried is the group's part of [Outcome.RowsCarried].
+	RowsCarried uint64 `json:"rows_carried,omitempty"`
+	// Emptied are the destinations that have no live row left.
+	Emptied []table.FragmentID `json:"emptied,omitempty"`
 }
 
 // LostGroup is a group that was not, because of what others committed.
@@ -83,10 +88,12 @@ func (e *ConflictError) Unwrap() error { return table.ErrConflict }
 // what the commit contains was decided by the options that the tasks carry.
 //
 // Others may have committed since the tasks read the table. Every attempt starts
-// from the newest version: groups whose fragments changed since are lost, which
-// deletes what was written for them, and the others are numbered and published
-// over it. If none is left the error is a [*ConflictError]. Whatever the error,
-// the results' objects are deleted, with one exception: on
+// from the newest version. Rows that were deleted or updated since are carried
+// along: the new fragments are published with deletion vectors for them. Groups
+// over which others did something else (rewrote the fragments, replaced or added
+// columns) are lost, which deletes what was written for them, and the others are
+// numbered and published. If none is left the error is a [*ConflictError].
+// Whatever the error, the results' objects are deleted, with one exception: on
 // [table.ErrAmbiguousCommit] the compaction may be committed or not, and nothing
 // was deleted. Publishing the same results again then finds out.
 //
@@ -102,47 +109,46 @@ func Publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	if err != nil {
 		return Outcome{}, err
 	}
-	for attempt := 1; attempt <= opts.MaxAttempts; attempt++ {
-		start := time.Now()
-		out, err := p.attempt(ctx, attempt)
-		switch {
-		case err == nil:
-			return out, nil
-		case errors.Is(err, table.ErrAmbiguousCommit) || errors.Is(err, table.ErrVersionTaken):
-			if errors.Is(err, table.ErrAmbiguousCommit) {
-				p.unknown = true
-			}
-			if attempt == opts.MaxAttempts {
-				continue
-			}
-			if err := p.pause(ctx, attempt, time.Since(start)); err != nil {
-				return p.giveUp(ctx, err)
-			}
-		default:
-			return p.giveUp(ctx, err)
+	done, err := p.commit(ctx, func(ctx context.Context, w window) (*table.Proposal, error) {
+		fragmentsThatDied(p.died, w.transactions)
+		w.died, w.footprints = p.died, footprintsOf(w.transactions)
+		view, err := viewIndexes(ctx, e, w.base)
+		if err != nil {
+			return nil, err
 		}
+		w.view = view
+		if err := p.drop(ctx, w, func(r Result) verdict { return w.judge(r.Task) }); err != nil {
+			return nil, err
+		}
+		proposal, err := p.propose(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		return &proposal, p.checkObjects(ctx)
+	})
+	switch {
+	case err != nil:
+		return Outcome{}, p.abandon(ctx, err)
+	case done.found != nil:
+		return p.published(ctx, *done.found), nil
 	}
-	return p.giveUp(ctx, &ConflictError{Table: p.table, Version: p.seen, Attempts: opts.MaxAttempts})
+	p.dropVectors(ctx, referred(done.snapshot))
+	return p.outcome(done.version), nil
 }
 
 // publisher is one call of Publish.
 type publisher struct {
-	engine      table.Engine
-	opts        Options
-	ev          Events
-	table       string
-	id          string // of the transaction, over all attempts
+	committer
+	threads     int
 	readVersion uint64
 	publishing  Publishing
 
 	results []Result // not lost yet, in table order
 	lost    []LostGroup
 	left    []table.Object
-	seen    uint64 // the newest version whose transaction was looked at
-
-	tried   int    // attempts that called Commit
-	target  uint64 // the version that the last of them may have become
-	unknown bool   // whether the engine said that it cannot know
+	died    map[table.FragmentID]bool // see window
+	// vectors are the deletion vectors that were written, for any attempt.
+	vectors map[table.FragmentID][]carriedVector
 	// proposed is what the last attempt proposed.
 	proposed Outcome
 }
@@ -153,8 +159,10 @@ func newPublisher(e table.Engine, results []Result, opts Options, ev Events) (*p
 	}
 	first := results[0].Task
 	p := &publisher{
-		engine: e, opts: opts, ev: ev, table: first.Table, publishing: first.Publishing,
+		committer: committer{engine: e, ev: ev, maxAttempts: opts.MaxAttempts, sleep: opts.sleep, table: first.Table},
+		threads:   opts.Threads, publishing: first.Publishing,
 		results: slices.Clone(results), readVersion: first.ReadVersion,
+		died: map[table.FragmentID]bool{}, vectors: map[table.FragmentID][]carriedVector{},
 	}
 	slices.SortFunc(p.results, func(a, b Result) int {
 		return cmp.Or(slices.Compare(a.Task.SourceIDs(), b.Task.SourceIDs()), cmp.Compare(a.ID, b.ID))
@@ -182,77 +190,6 @@ func newPublisher(e table.Engine, results []Result, opts Options, ev Events) (*p
 	p.id = uuid.NewSHA1(uuid.NameSpaceOID, name).String()
 	p.seen = p.readVersion
 	return p, nil
-}
-
-// attempt tries once to commit. ErrVersionTaken and ErrAmbiguousCommit ask for
-// another attempt.
-func (p *publisher) attempt(ctx context.Context, n int) (Outcome, error) {
-	w, err := p.look(ctx)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if tx, ok := p.own(w); ok {
-		return p.published(tx), nil
-	}
-	if w.base.Version >= p.target {
-		p.unknown = false // somebody else has the version
-	}
-	if w.view, err = viewIndexes(ctx, p.engine, w.base); err != nil {
-		return Outcome{}, err
-	}
-	if err := p.drop(ctx, w, func(r Result) verdict { return w.judge(r.Task) }); err != nil {
-		return Outcome{}, err
-	}
-	proposal, err := p.propose(ctx, w)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if err := p.checkObjects(ctx); err != nil {
-		return Outcome{}, err
-	}
-	info := CommitInfo{Attempt: n, Base: w.base.Version, Groups: len(p.results), PublishFRI: proposal.Change.Reuse != nil}
-	p.ev.CommitBegin(info)
-	p.tried, p.target = p.tried+1, w.base.Version+1
-	s, err := p.engine.Commit(ctx, proposal)
-	if info.Err = err; err == nil {
-		info.Version = s.Version
-	}
-	p.ev.CommitEnd(info)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("compaction: table %s: commit of version %d: %w", p.table, p.target, err)
-	}
-	return p.outcome(s.Version), nil
-}
-
-// look loads the newest version and the transactions that were not seen yet.
-func (p *publisher) look(ctx context.Context) (window, error) {
-	s, err := p.engine.Load(ctx, 0)
-	if err != nil {
-		return window{}, fmt.Errorf("compaction: table %s: load the latest version: %w", p.table, err)
-	}
-	w := window{base: s}
-	if s.Version == p.seen {
-		return w, nil
-	}
-	w.transactions, err = p.engine.TransactionsSince(ctx, p.seen, s.Version)
-	if errors.Is(err, table.ErrNotFound) {
-		return w, fmt.Errorf("compaction: table %s: what happened between versions %d and %d cannot be told any more: %w: %w", p.table, p.seen, s.Version, table.ErrTerminal, err)
-	}
-	if err != nil {
-		return w, fmt.Errorf("compaction: table %s: transactions from version %d to %d: %w", p.table, p.seen+1, s.Version, err)
-	}
-	p.seen = s.Version
-	return w, nil
-}
-
-// own finds this publisher's transaction among those that were committed.
-func (p *publisher) own(w window) (table.Transaction, bool) {
-	for _, tx := range w.transactions {
-		if tx.ID == p.id {
-			return tx, true
-		}
-	}
-	return table.Transaction{}, false
 }
 
 // drop loses the groups that do not pass, which deletes what was written for them.
@@ -287,7 +224,7 @@ func (p *publisher) drop(ctx context.Context, w window, judge func(Result) verdi
 // a clean-up run by somebody else may take files that no version refers to yet.
 func (p *publisher) checkObjects(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.opts.Threads)
+	g.SetLimit(p.threads)
 	for _, r := range p.results {
 		for _, o := range r.Objects {
 			g.Go(func() error {
@@ -305,27 +242,4 @@ func (p *publisher) checkObjects(ctx context.Context) error {
 		}
 	}
 	return g.Wait()
-}
-
-// pause waits before the next attempt, the longer the more an attempt costs and
-// the more of them were lost, so that many writers do not keep each other from
-// finishing.
-func (p *publisher) pause(ctx context.Context, attempt int, cost time.Duration) error {
-	const shortest, longest = 10 * time.Millisecond, 10 * time.Second
-	slots := int64(1) << min(attempt, 6)
-	d := max(cost, shortest) * time.Duration(rand.Int64N(slots)+1)
-	d = min(d, longest)
-	p.ev.Backoff(BackoffInfo{Attempt: attempt, Pause: d})
-	return p.opts.sleep(ctx, d)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

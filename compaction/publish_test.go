@@ -43,26 +43,15 @@ func TestPublishOverAnAppend(t *testing.T) {
 
 func TestPublishLosesGroupsWhoseFragmentsChanged(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, e table.Engine, p *probe) string{
-		"a row deleted": func(t *testing.T, _ table.Engine, p *probe) string {
-			require.NoError(t, p.DeleteRows(ctx, table.NewRowAddr(0, 3)))
-			return "rows of fragment 0 were deleted or updated"
-		},
-		"one row more deleted": func(t *testing.T, _ table.Engine, p *probe) string {
-			require.NoError(t, p.DeleteRows(ctx, table.NewRowAddr(1, 8)))
-			return "rows of fragment 1 were deleted or updated"
-		},
-		"a fragment removed": func(t *testing.T, _ table.Engine, p *probe) string {
-			var all []table.RowAddr
-			for i := range uint32(10) {
-				all = append(all, table.NewRowAddr(0, i))
-			}
-			require.NoError(t, p.DeleteRows(ctx, all...))
-			return "fragment 0 is gone"
+		"every row deleted": func(t *testing.T, _ table.Engine, p *probe) string {
+			require.NoError(t, p.DeleteRows(ctx, rowsOf(0, 0, 10)...))
+			require.NoError(t, p.DeleteRows(ctx, rowsOf(1, 0, 10)...))
+			return "no row of it is left"
 		},
 		"compacted by somebody else": func(t *testing.T, e table.Engine, _ *probe) string {
 			_, err := Compact(ctx, e, Options{ExcludeFragments: ids(t, "2-3")}, Events{})
 			require.NoError(t, err)
-			return "fragment 0 is gone"
+			return "version 8: rewrite replaces the row addresses of fragment 0, which rewrite replaced"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,19 +87,23 @@ func TestPublishLosesGroupsWhoseFragmentsChanged(t *testing.T) {
 func TestPublishWithNothingLeftIsAConflict(t *testing.T) {
 	e := newTable(t, 10, 10)
 	results := executed(t, e, Options{})
-	require.NoError(t, e.DeleteRows(ctx, table.NewRowAddr(1, 3)))
+	appendRows(t, e, 5)
+	_, err := Compact(ctx, e, Options{}, Events{})
+	require.NoError(t, err)
 	want := rowsAt(t, e, 0)
 
-	_, err := Publish(ctx, e, results, Options{}, Events{})
+	_, err = Publish(ctx, e, results, Options{}, Events{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.Equal(t, table.OutcomeRetryable, table.Classify(err))
 	var conflict *ConflictError
 	require.ErrorAs(t, err, &conflict)
-	require.Equal(t, []LostGroup{{Sources: ids(t, "0-1"), Reason: "rows of fragment 1 were deleted or updated"}}, conflict.Lost)
+	require.Equal(t, []LostGroup{{Sources: ids(t, "0-1"), Reason: "version 5: rewrite replaces the row addresses of fragment 0, which rewrite replaced"}}, conflict.Lost)
 	require.Equal(t, want, rowsAt(t, e, 0))
 	require.Empty(t, orphans(t, e))
 
 	// Doing it again works.
+	appendRows(t, e, 5)
+	want = rowsAt(t, e, 0)
 	report, err := Compact(ctx, e, Options{}, Events{})
 	require.NoError(t, err)
 	require.True(t, report.Committed)
@@ -137,38 +130,50 @@ func TestJudge(t *testing.T) {
 		{name: "append", op: table.Append{}},
 		{name: "index", op: table.CreateIndex{}},
 		{name: "reservation", op: table.ReserveFragments{Count: 5}},
-		{name: "column dropped", op: table.Unknown{Name: "project"}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields = s.Fields[:1] }},
-		{name: "column renamed", op: table.Unknown{Name: "project"}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields[0].Name = "other" }},
-		{name: "nested column renamed", op: table.Unknown{Name: "project"}, change: func(_ *table.Fragment, s *table.Schema) {
+		{name: "column dropped", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields = s.Fields[:1] }},
+		{name: "column renamed", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields[0].Name = "other" }},
+		{name: "nested column renamed", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
 			s.Fields[1].Type = arrow.StructOf(arrow.Field{Name: "y", Type: arrow.PrimitiveTypes.Int32})
 			s.Fields[1].Children[0].Name = "y"
 		}},
-		{name: "column added without data", op: table.Unknown{Name: "merge"}, change: func(_ *table.Fragment, s *table.Schema) {
+		{name: "column added without data", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
 			s.Fields = append(s.Fields, table.Field{ID: 9, Name: "new", Type: arrow.BinaryTypes.String, Nullable: true})
 		}},
-		{name: "settings", op: table.Unknown{Name: "update_config"}},
-		{name: "column added with data", op: table.Unknown{Name: "merge"}, change: func(f *table.Fragment, s *table.Schema) {
-			f.Files = append(f.Files, file("b", 9))
-		}, reason: "the files of fragment 4 changed"},
-		{name: "column replaced", op: table.Unknown{Name: "data_replacement"}, change: func(f *table.Fragment, s *table.Schema) {
+		{name: "settings", op: table.UpdateConfig{Config: table.SettingsUpdate{Set: []string{"k"}}}},
+		{name: "columns added", op: table.Merge{Fragments: []table.Fragment{fragment}},
+			reason: "version 8: rewrite relies on the deletion vector of fragment 4, and merge replaced the deletion vector of every fragment"},
+		{name: "column replaced", op: table.DataReplacement{Replaced: []table.FragmentFields{{Fragment: 4, Fields: []int32{1}}}},
+			reason: "version 8: rewrite relies on the data of every field in fragment 4, and data_replacement replaced the data of field 1 in fragment 4"},
+		{name: "column of another fragment replaced", op: table.DataReplacement{Replaced: []table.FragmentFields{{Fragment: 5, Fields: []int32{1}}}}},
+		{name: "column replaced, and nobody says so", op: table.Append{}, change: func(f *table.Fragment, s *table.Schema) {
 			f.Files = []table.DataFile{file("b", 0, 1)}
 		}, reason: "the files of fragment 4 changed"},
+		{name: "updated in place", op: table.Update{Updated: []table.Fragment{fragment}, InPlace: true, ModifiedFields: []int32{1}},
+			reason: "version 8: rewrite relies on the deletion vector of fragment 4, which update replaced"},
 		{name: "column tombstoned", change: func(f *table.Fragment, s *table.Schema) {
 			f.Files = []table.DataFile{file("a", 0, -2)}
 		}, reason: "the files of fragment 4 changed"},
-		{name: "column made nullable", op: table.Unknown{Name: "project"}, change: func(_ *table.Fragment, s *table.Schema) {
+		{name: "column made nullable", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
 			s.Fields[0].Nullable = true
 		}, reason: "the schema changed: field 0 was int64 not null and is int64"},
-		{name: "nested column retyped", op: table.Unknown{Name: "project"}, change: func(_ *table.Fragment, s *table.Schema) {
+		{name: "nested column retyped", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
 			s.Fields[1].Children[0].Type = arrow.PrimitiveTypes.Int64
 		}, reason: "the schema changed: field 2 was int32 not null and is int64 not null"},
-		{name: "row deleted", op: table.Delete{}, change: func(f *table.Fragment, s *table.Schema) {
+		{name: "row deleted", op: table.Delete{Updated: []table.Fragment{fragment}}, change: func(f *table.Fragment, s *table.Schema) {
 			f.Deletion = &table.DeletionRef{Path: "d2", Rows: 3}
-		}, reason: "rows of fragment 4 were deleted or updated"},
-		{name: "fragment gone", op: table.Delete{}, change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "fragment 4 is gone"},
-		{name: "overwritten", op: table.Unknown{Name: "overwrite"}, reason: `version 8 is the result of "overwrite", over which nothing can be carried`},
-		{name: "restored", op: table.Unknown{Name: "restore"}, reason: `version 8 is the result of "restore", over which nothing can be carried`},
-		{name: "something new", op: table.Unknown{Name: "composite_operation"}, reason: `version 8 is the result of "composite_operation", over which nothing can be carried`},
+		}},
+		{name: "row updated", op: table.Update{Updated: []table.Fragment{fragment}}, change: func(f *table.Fragment, s *table.Schema) {
+			f.Deletion = &table.DeletionRef{Path: "d2", Rows: 3}
+		}},
+		{name: "fragment gone, and nobody says so", op: table.Delete{}, change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "fragment 4 is gone"},
+		{name: "every row deleted", op: table.Delete{Removed: ids(t, "4")}, change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "no row of it is left"},
+		{name: "every row deleted, and left out later", op: table.Update{Updated: []table.Fragment{{ID: 4, PhysicalRows: 10, Deletion: &table.DeletionRef{Rows: 10}}}},
+			change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "no row of it is left"},
+		{name: "compacted", op: table.Rewrite{Groups: []table.RewriteGroup{{Old: []table.Fragment{fragment}}}},
+			reason: "version 8: rewrite replaces the row addresses of fragment 4, which rewrite replaced"},
+		{name: "overwritten", op: table.Overwrite{}, reason: "version 8: rewrite relies on the table's lineage, which overwrite ended"},
+		{name: "restored", op: table.Restore{Target: 3}, reason: "version 8: rewrite relies on the table's lineage, which restore ended"},
+		{name: "something new", op: table.Unknown{Name: "composite_operation"}, reason: `version 8: what "composite_operation" does is not known`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := schema
@@ -178,10 +183,12 @@ func TestJudge(t *testing.T) {
 			if c.change != nil {
 				c.change(&f, &s)
 			}
-			w := window{base: &table.Snapshot{Version: 8, Schema: s, Fragments: []table.Fragment{f}}}
+			w := window{base: &table.Snapshot{Version: 8, Schema: s, Fragments: []table.Fragment{f}}, died: map[table.FragmentID]bool{}}
 			if c.op != nil {
 				w.transactions = []table.Transaction{{Version: 8, Operation: c.op}}
 			}
+			fragmentsThatDied(w.died, w.transactions)
+			w.footprints = footprintsOf(w.transactions)
 			require.Equal(t, verdict{keep: c.reason == "", reason: c.reason}, w.judge(task))
 		})
 	}

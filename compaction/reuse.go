@@ -93,6 +93,9 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
 	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	if err == nil {
+		err = h.Validate() // what is committed upon is to be whole
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}

@@ -96,7 +96,7 @@ func TestForeignHistory(t *testing.T) {
 	}
 	t.Run("of a version to come", func(t *testing.T) {
 		// It cannot be extended, so no address is recorded; indexes are left alone.
-		e := setUp(t, table.ReuseIndexUpdate{IndexVersion: 1})
+		e := setUp(t, table.ReuseIndexUpdate{IndexVersion: fri.MaxIndexVersion + 1})
 		report, err := Compact(ctx, e, Options{}, Events{})
 		require.NoError(t, err)
 		require.False(t, report.FRI.Published)

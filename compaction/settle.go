@@ -4,85 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rehome-db/rehome/table"
 )
 
-// giveUp ends a Publish that failed with cause: if an attempt turns out to have
-// been committed after all, that is a success; if not, everything that was written
-// is deleted; and if nobody can tell, it is kept.
-func (p *publisher) giveUp(ctx context.Context, cause error) (Outcome, error) {
-	// Also if this call committed nothing: an earlier one may have, with the same
-	// results, and have been told that the outcome is unknown.
-	out, settled, err := p.settle(ctx)
-	if settled && out.Version > 0 {
-		return out, nil
-	}
-	if !settled {
-		return Outcome{}, p.ambiguous(errors.Join(cause, err))
-	}
+// abandon ends a Publish that failed with cause: everything that was written is
+// deleted or, if nobody can tell whether it was committed, kept.
+func (p *publisher) abandon(ctx context.Context, cause error) error {
 	var objects []table.Object
 	for _, r := range p.results {
 		objects = append(objects, r.Objects...)
 	}
-	err = discard(ctx, p.engine, objects, p.ev)
+	if errors.Is(cause, table.ErrAmbiguousCommit) {
+		objects = append(objects, p.unreferred(nil)...)
+		return fmt.Errorf("compaction: table %s: whether transaction %s was committed is unknown; %s written for it were kept; publish the same results again to find out: %w",
+			p.table, p.id, plural(uint64(len(objects)), "object"), cause)
+	}
+	p.dropVectors(ctx, nil)
+	err := discard(ctx, p.engine, objects, p.ev)
 	if len(p.left) > 0 {
 		err = errors.Join(err, &LeftoverError{Objects: p.left, Err: errors.New("their deletion failed before")})
 	}
-	return Outcome{}, errors.Join(cause, err)
-}
-
-// settle finds out whether the results were committed. It goes on looking for a
-// while even if ctx is done. An Outcome with a version means yes, settled
-// without a version no.
-func (p *publisher) settle(ctx context.Context) (out Outcome, settled bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	const looks = 5
-	for i := range looks {
-		if i > 0 {
-			if err = p.opts.sleep(ctx, 100*time.Millisecond<<i); err != nil {
-				break
-			}
-		}
-		var w window
-		if w, err = p.look(ctx); err != nil {
-			continue
-		}
-		if tx, ok := p.own(w); ok {
-			return p.published(tx), true, nil
-		}
-		// Somebody else has the version, or the engine was sure that it changed
-		// nothing. Otherwise what was sent may still arrive.
-		if p.seen >= p.target || !p.unknown {
-			return Outcome{}, true, nil
-		}
-	}
-	return Outcome{}, false, err
-}
-
-// ambiguous says that nobody can tell. What led there is told and not wrapped: that
-// it was a conflict, for example, must not make the caller start again.
-func (p *publisher) ambiguous(cause error) error {
-	n := 0
-	for _, r := range p.results {
-		n += len(r.Objects)
-	}
-	return fmt.Errorf("compaction: table %s: whether transaction %s was committed is unknown; %s written for it were kept; publish the same results again to find out: %w: %v",
-		p.table, p.id, plural(uint64(n), "object"), table.ErrAmbiguousCommit, cause)
+	return errors.Join(cause, err)
 }
 
 // published describes a commit of this publisher's that was found in the table.
-func (p *publisher) published(tx table.Transaction) Outcome {
-	out := p.outcome(tx.Version)
+func (p *publisher) published(ctx context.Context, tx table.Transaction) Outcome {
+	p.dropVectorsBut(ctx, tx.Version)
 	if op, ok := tx.Operation.(table.Rewrite); ok {
-		out.Published = nil
+		p.proposed.Published, p.proposed.RowsCarried = nil, 0
 		for _, g := range op.Groups {
-			out.Published = append(out.Published, PublishedGroup{Sources: fragmentIDs(g.Old), Destinations: fragmentIDs(g.New)})
+			p.proposed.publishes(g)
 		}
 	}
-	return out
+	return p.outcome(tx.Version)
+}
+
+// publishes adds a group to what is published.
+func (o *Outcome) publishes(g table.RewriteGroup) {
+	out := PublishedGroup{Sources: fragmentIDs(g.Old), Destinations: fragmentIDs(g.New)}
+	for _, f := range g.New {
+		out.RowsCarried += f.DeletedRows()
+		if f.LiveRows() == 0 {
+			out.Emptied = append(out.Emptied, f.ID)
+		}
+	}
+	o.RowsCarried += out.RowsCarried
+	o.Published = append(o.Published, out)
 }
 
 // outcome completes what was proposed by the version that it became.

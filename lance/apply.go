@@ -178,6 +178,12 @@ func (a *applied) indexes(c table.Change) error {
 		}
 		ix.FragmentBitmap = manifest.CoverageBytes(coverage)
 	}
+	if c.DropReuse {
+		if reuseEntry(section) == nil || c.Reuse != nil {
+			return fmt.Errorf("the fragment reuse index is to be dropped and not there, or to be replaced, too: %w", table.ErrNotFound)
+		}
+		a.setReuse(nil)
+	}
 	drop := map[table.UUID]bool{}
 	for _, id := range c.DropIndexes {
 		if _, ok := byID[id]; !ok {
@@ -191,11 +197,19 @@ func (a *applied) indexes(c table.Change) error {
 	return nil
 }
 
-// setReuse replaces the fragment reuse index.
+// setReuse replaces the fragment reuse index, or removes it if entry is nil. A tagged
+// one is announced.
 func (a *applied) setReuse(entry *tablepb.IndexMetadata) {
 	section := a.contents.Indexes
 	section.Indices = slices.DeleteFunc(section.Indices, func(ix *tablepb.IndexMetadata) bool {
 		return ix.GetName() == reuseIndexName
 	})
+	if entry == nil {
+		return
+	}
 	section.Indices = append(section.Indices, entry)
+	if m := a.contents.Manifest; entry.GetIndexVersion() >= taggedReuse {
+		m.ReaderFeatureFlags |= manifest.FlagTaggedReuse
+		m.WriterFeatureFlags |= manifest.FlagTaggedReuse
+	}
 }

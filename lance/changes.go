@@ -158,10 +158,15 @@ func (e *Engine) change(ctx context.Context, base *table.Snapshot, conflicts fun
 	}
 }
 
-// changeAppend says whether an append can no longer be meant as it was.
+// changeAppend says whether an append can no longer be meant as it was. Its rows
+// were shredded for the schema that it read.
 func changeAppend(t table.Transaction) bool {
-	_, unknown := t.Operation.(table.Unknown)
-	return unknown
+	switch t.Operation.(type) {
+	case table.Append, table.Delete, table.Update, table.Rewrite, table.CreateIndex, table.ReserveFragments:
+		return false
+	default:
+		return true
+	}
 }
 
 // changeDelete says whether rows at known addresses in the given fragments may not

@@ -142,14 +142,18 @@ func (a *attempt) prepare(ctx context.Context, base *version, p table.Proposal, 
 	if p.Change.Reuse != nil {
 		var wrote []table.Object
 		var err error
-		reuse, wrote, err = e.newReuseEntry(ctx, p.Base.Version, p.Change.Reuse)
+		reuse, wrote, err = e.newReuseEntry(ctx, base, next, p.Change.Reuse)
 		a.wrote = append(a.wrote, wrote...)
 		if err != nil {
 			return err
 		}
 		next.setReuse(reuse)
 	}
-	txn, err := transactionMessage(p.Transaction, base, reuse, reuseEntry(base.contents.Indexes))
+	var oldReuse *tablepb.IndexMetadata
+	if p.Change.Reuse != nil || p.Change.DropReuse {
+		oldReuse = reuseEntry(base.contents.Indexes)
+	}
+	txn, err := transactionMessage(p.Transaction, base, reuse, oldReuse)
 	if err != nil {
 		return err
 	}

@@ -315,7 +315,7 @@ func TestReuseIndexInlineAndExternal(t *testing.T) {
 	set(10)
 
 	_, err = e.Commit(ctx, table.Proposal{Base: load(t, e, 0), Transaction: table.Transaction{Operation: table.Rewrite{}},
-		Change: table.Change{Reuse: &table.ReuseIndexUpdate{IndexVersion: 1}}})
+		Change: table.Change{Reuse: &table.ReuseIndexUpdate{IndexVersion: 2}}})
 	require.ErrorIs(t, err, table.ErrUnsupported)
 }
 

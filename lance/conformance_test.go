@@ -36,7 +36,7 @@ func (u user) DeleteRows(ctx context.Context, addrs ...table.RowAddr) error {
 func (u user) Objects(ctx context.Context) ([]table.Object, error) {
 	var out []table.Object
 	for kind, dir := range map[table.ObjectKind]string{
-		table.ObjectData: "data", table.ObjectDeletion: "_deletions",
+		table.ObjectData: "data", table.ObjectDeletion: "_deletions", table.ObjectTransaction: "_transactions",
 	} {
 		infos, err := u.store.List(ctx, dir)
 		if err != nil {
@@ -62,6 +62,11 @@ func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format s
 		OpenNothing: func(t *testing.T) error {
 			_, err := lance.OpenStore(t.Context(), newStore(t), lance.Options{})
 			return err
+		},
+		Unrewritable: func(t *testing.T) (table.Engine, enginetest.Ops) {
+			s := inMemory(t, "types_dictionary")
+			e := openStore(t, s)
+			return e, user{e, s}
 		},
 	})
 }

@@ -133,5 +133,9 @@ func (e *Engine) writeDeletions(ctx context.Context, id table.FragmentID, readVe
 	if _, err := w.Write(data); err != nil {
 		return table.DeletionRef{}, errors.Join(err, w.Abort())
 	}
-	return ref, w.Close()
+	if err := w.Close(); err != nil {
+		// It may be there all the same, and nobody else knows its name.
+		return table.DeletionRef{}, errors.Join(err, e.deleteAll(ctx, []table.Object{{Kind: table.ObjectDeletion, Path: ref.Path}}))
+	}
+	return ref, nil
 }

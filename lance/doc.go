@@ -9,6 +9,7 @@
 //	_transactions/<read>-<id>.txn    what a version's commit did, for older readers
 //	_deletions/<frag>-<read>-<n>.*   deletion vectors
 //	_indices/<uuid>/                 index files, and large fragment reuse indexes
+//	_fri/<uuid>/                     labels of stable partitions
 //	data/<name>.lance                data files
 //
 // A version is the manifest by that number. Committing is putting the next one in
@@ -27,7 +28,8 @@
 // indexes.go and transaction.go translate between the format's messages and
 // package table, apply.go makes the next version's contents and commit.go
 // publishes them. scan.go and write.go move rows, rewrite.go takes the rewrite of a
-// group into its own hands.
+// group into its own hands. reuse.go keeps the fragment reuse index and partition.go
+// the label files that it refers to.
 //
 // # Invariants
 //

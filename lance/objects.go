@@ -18,6 +18,7 @@ var objectDirs = map[table.ObjectKind]string{
 	table.ObjectReuseIndex:  indicesDir,
 	table.ObjectTransaction: transactionsDir,
 	table.ObjectIndex:       indicesDir,
+	table.ObjectPartition:   partitionsDir,
 }
 
 // checkObject refuses a path that is not where objects of the kind lie. The names

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/rehome-db/rehome/fri"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/store"
@@ -24,7 +26,17 @@ const (
 	// maxReuseSize bounds an external content: with one bit a row, some 16
 	// billion moved rows.
 	maxReuseSize = 2 << 30
+	// taggedReuse is the index version from which on the table needs a flag.
+	taggedReuse = 1
 )
+
+// hasTaggedReuse says whether the version has, or once had, a fragment reuse index
+// of tagged transitions.
+func hasTaggedReuse(v *version) bool {
+	m := v.contents.Manifest
+	return (m.GetReaderFeatureFlags()|m.GetWriterFeatureFlags())&manifest.FlagTaggedReuse != 0 ||
+		reuseEntry(v.contents.Indexes).GetIndexVersion() >= taggedReuse
+}
 
 // reuseEntry finds the fragment reuse index among the indexes; nil if none.
 func reuseEntry(section *tablepb.IndexSection) *tablepb.IndexMetadata {
@@ -116,9 +128,30 @@ func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) (
 // newReuseEntry makes the entry of a fragment reuse index that replaces whatever
 // the version has, and writes its content where it belongs. The object that was
 // written, if any, is returned also with an error.
-func (e *Engine) newReuseEntry(ctx context.Context, base uint64, up *table.ReuseIndexUpdate) (*tablepb.IndexMetadata, []table.Object, error) {
-	if up.IndexVersion != 0 {
-		return nil, nil, table.Unsupportedf("fragment reuse index version %d: stock readers know version 0 only", up.IndexVersion)
+//
+// A tagged history (index version 1) is for good: a table that has had one is
+// announced by a feature flag that stays, and so that stock engines go on with its
+// form everything that is published later is said to be in it. That is no lie, for
+// the content of version 0 is content of version 1.
+func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied, up *table.ReuseIndexUpdate) (*tablepb.IndexMetadata, []table.Object, error) {
+	indexVersion, coverage := up.IndexVersion, up.Coverage
+	if hasTaggedReuse(base) {
+		indexVersion = max(indexVersion, taggedReuse)
+	}
+	if indexVersion < 0 || indexVersion > fri.MaxIndexVersion {
+		return nil, nil, table.Unsupportedf("fragment reuse index version %d", indexVersion)
+	}
+	if indexVersion >= taggedReuse {
+		lineage, labels, err := e.reuseChange(base, nextFragmentID(next.contents.Manifest), up.Content)
+		if err != nil {
+			return nil, nil, fmt.Errorf("fragment reuse index: %w", err)
+		}
+		// Engines that find a fragment in this coverage do not rewrite it without
+		// recording a transition.
+		coverage = slices.Concat(coverage, lineage)
+		slices.Sort(coverage)
+		coverage = slices.Compact(coverage)
+		next.refers = append(next.refers, labels...)
 	}
 	// Readers cache what they decoded under the id, so content and id change
 	// together.
@@ -142,10 +175,10 @@ func (e *Engine) newReuseEntry(ctx context.Context, base uint64, up *table.Reuse
 	return &tablepb.IndexMetadata{
 		Uuid:           uuidMessage(id),
 		Name:           reuseIndexName,
-		DatasetVersion: base,
-		FragmentBitmap: manifest.CoverageBytes(up.Coverage),
+		DatasetVersion: base.contents.Manifest.GetVersion(),
+		FragmentBitmap: manifest.CoverageBytes(coverage),
 		IndexDetails:   &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
-		IndexVersion:   proto.Int32(up.IndexVersion),
+		IndexVersion:   proto.Int32(indexVersion),
 		CreatedAt:      proto.Uint64(uint64(e.opts.Now().UnixMilli())),
 	}, wrote, nil
 }

@@ -2,6 +2,7 @@ package lance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -51,6 +52,12 @@ func (c *operationReader) operation(t *tablepb.Transaction) table.Operation {
 		for _, id := range u.GetFieldsModified() {
 			up.ModifiedFields = append(up.ModifiedFields, int32(id))
 		}
+		if u.GetInsertedRows() != nil {
+			// An assertion that names no fields is one all the same.
+			if up.UniqueKeys = slices.Clone(u.GetInsertedRows().GetFieldIds()); len(up.UniqueKeys) == 0 {
+				up.UniqueKeys = []int32{-1}
+			}
+		}
 		return up
 	case *tablepb.Transaction_Rewrite_:
 		return table.Rewrite{Groups: c.groups(op.Rewrite)}
@@ -58,8 +65,77 @@ func (c *operationReader) operation(t *tablepb.Transaction) table.Operation {
 		return table.CreateIndex{New: c.indexes(op.CreateIndex.GetNewIndices()), Removed: c.indexes(op.CreateIndex.GetRemovedIndices())}
 	case *tablepb.Transaction_ReserveFragments_:
 		return table.ReserveFragments{Count: op.ReserveFragments.GetNumFragments()}
+	case *tablepb.Transaction_Merge_:
+		return table.Merge{Fragments: c.fragments(op.Merge.GetFragments())}
+	case *tablepb.Transaction_Project_:
+		return table.Project{}
+	case *tablepb.Transaction_Restore_:
+		return table.Restore{Target: op.Restore.GetVersion()}
+	case *tablepb.Transaction_Overwrite_:
+		return table.Overwrite{
+			Fragments: c.fragments(op.Overwrite.GetFragments()),
+			Config:    slices.Sorted(maps.Keys(op.Overwrite.GetConfigUpsertValues())),
+		}
+	case *tablepb.Transaction_UpdateConfig_:
+		return updateConfig(op.UpdateConfig)
+	case *tablepb.Transaction_DataReplacement_:
+		return c.dataReplacement(op.DataReplacement)
+	case *tablepb.Transaction_DataOverlay_:
+		return table.DataOverlay{}
+	case *tablepb.Transaction_UpdateMemWalState_:
+		return table.UpdateMemWALState{}
+	case *tablepb.Transaction_UpdateBases_:
+		var out table.UpdateBases
+		for _, b := range op.UpdateBases.GetNewBases() {
+			out.Bases = append(out.Bases, table.Base{ID: b.GetId(), Name: b.GetName(), Path: b.GetPath()})
+		}
+		return out
+	case *tablepb.Transaction_Clone_:
+		return table.Clone{}
 	}
 	return table.Unknown{Name: operationName(t)}
+}
+
+func (c *operationReader) dataReplacement(r *tablepb.Transaction_DataReplacement) table.DataReplacement {
+	var out table.DataReplacement
+	for _, g := range r.GetReplacements() {
+		out.Replaced = append(out.Replaced, table.FragmentFields{
+			Fragment: c.id(g.GetFragmentId()), Fields: slices.Clone(g.GetNewFile().GetFields()),
+		})
+	}
+	return out
+}
+
+// updateConfig reads both forms: that of writers of today and, for what it could
+// say, that of older ones.
+func updateConfig(u *tablepb.Transaction_UpdateConfig) table.UpdateConfig {
+	out := table.UpdateConfig{
+		Config:         settings(u.GetConfigUpdates()),
+		TableMetadata:  settings(u.GetTableMetadataUpdates()),
+		SchemaMetadata: settings(u.GetSchemaMetadataUpdates()),
+	}
+	out.Config.Set = append(out.Config.Set, slices.Sorted(maps.Keys(u.GetUpsertValues()))...)
+	out.Config.Unset = append(out.Config.Unset, u.GetDeleteKeys()...)
+	out.SchemaMetadata.Set = append(out.SchemaMetadata.Set, slices.Sorted(maps.Keys(u.GetSchemaMetadata()))...)
+	for id, m := range u.GetFieldMetadataUpdates() {
+		if out.FieldMetadata == nil {
+			out.FieldMetadata = map[int32]table.SettingsUpdate{}
+		}
+		out.FieldMetadata[id] = settings(m)
+	}
+	return out
+}
+
+func settings(u *tablepb.Transaction_UpdateMap) table.SettingsUpdate {
+	out := table.SettingsUpdate{Replace: u.GetReplace()}
+	for _, e := range u.GetUpdateEntries() {
+		if e.Value == nil {
+			out.Unset = append(out.Unset, e.GetKey())
+		} else {
+			out.Set = append(out.Set, e.GetKey())
+		}
+	}
+	return out
 }
 
 func (c *operationReader) groups(r *tablepb.Transaction_Rewrite) []table.RewriteGroup {
@@ -134,6 +210,8 @@ func operationName(t *tablepb.Transaction) string {
 // transactionMessage is the transaction that goes with a commit over base.
 // Fragments that base has are written as they are there, with everything that the
 // format knows of them: stock engines compare them with their own.
+// reuse is the fragment reuse index that the commit puts in the place of oldReuse;
+// both are nil if it leaves that alone.
 func transactionMessage(t table.Transaction, base *version, reuse, oldReuse *tablepb.IndexMetadata) (*tablepb.Transaction, error) {
 	w := newOperationWriter(base)
 	out := &tablepb.Transaction{
@@ -149,6 +227,9 @@ func transactionMessage(t table.Transaction, base *version, reuse, oldReuse *tab
 			UpdatedFragments: w.fragments(op.Updated), DeletedFragmentIds: wideIDs(op.Removed),
 		}}
 	case table.Update:
+		if len(op.UniqueKeys) > 0 {
+			return nil, table.Unsupportedf("an update that asserts unique keys cannot be written")
+		}
 		u := &tablepb.Transaction_Update{
 			RemovedFragmentIds: wideIDs(op.Removed), UpdatedFragments: w.fragments(op.Updated), NewFragments: w.fragments(op.New),
 		}
@@ -169,12 +250,13 @@ func transactionMessage(t table.Transaction, base *version, reuse, oldReuse *tab
 		out.Operation = &tablepb.Transaction_Rewrite_{Rewrite: r}
 	case table.CreateIndex:
 		ci := &tablepb.Transaction_CreateIndex{NewIndices: w.indexes(op.New), RemovedIndices: w.indexes(op.Removed)}
+		// How the format says that the history was trimmed: the new entry, if
+		// anything is left of it, for the old one.
 		if reuse != nil {
-			// How the format says that the history was trimmed.
 			ci.NewIndices = append(ci.NewIndices, reuse)
-			if oldReuse != nil {
-				ci.RemovedIndices = append(ci.RemovedIndices, oldReuse)
-			}
+		}
+		if oldReuse != nil {
+			ci.RemovedIndices = append(ci.RemovedIndices, oldReuse)
 		}
 		out.Operation = &tablepb.Transaction_CreateIndex_{CreateIndex: ci}
 	case table.ReserveFragments:

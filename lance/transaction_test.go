@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	filepb "github.com/rehome-db/rehome/lance/internal/pb/file"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/table"
@@ -67,7 +68,6 @@ func TestOperationsOfOthers(t *testing.T) {
 		require.True(t, unknown)
 		return out.Operation.Kind()
 	}
-	require.Equal(t, "restore", kind(&tablepb.Transaction{Operation: &tablepb.Transaction_Restore_{}}))
 	require.Equal(t, "composite_operation", kind(&tablepb.Transaction{Operation: &tablepb.Transaction_CompositeOperation_{}}))
 	require.Equal(t, "no operation", kind(&tablepb.Transaction{}))
 	newer := &tablepb.Transaction{}
@@ -87,11 +87,75 @@ func TestOperationsOfOthers(t *testing.T) {
 	require.Len(t, groups[0].Old, 2)
 }
 
+// TestOperationsAreRead: operations that only others commit, from the format's own
+// messages.
+func TestOperationsAreRead(t *testing.T) {
+	str := proto.String
+	file := func(fields ...int32) *tablepb.DataFile { return &tablepb.DataFile{Path: "x.lance", Fields: fields} }
+	for _, c := range []struct {
+		name string
+		in   *tablepb.Transaction
+		want table.Operation
+	}{
+		{"merge", &tablepb.Transaction{Operation: &tablepb.Transaction_Merge_{Merge: &tablepb.Transaction_Merge{
+			Fragments: []*tablepb.DataFragment{{Id: 3, PhysicalRows: 9}}, Schema: []*filepb.Field{{Name: "n"}},
+		}}}, table.Merge{Fragments: []table.Fragment{{ID: 3, PhysicalRows: 9}}}},
+		{"project", &tablepb.Transaction{Operation: &tablepb.Transaction_Project_{Project: &tablepb.Transaction_Project{}}}, table.Project{}},
+		{"restore", &tablepb.Transaction{Operation: &tablepb.Transaction_Restore_{Restore: &tablepb.Transaction_Restore{Version: 4}}}, table.Restore{Target: 4}},
+		{"overwrite", &tablepb.Transaction{Operation: &tablepb.Transaction_Overwrite_{Overwrite: &tablepb.Transaction_Overwrite{
+			ConfigUpsertValues: map[string]string{"b": "1", "a": "2"},
+		}}}, table.Overwrite{Fragments: []table.Fragment{}, Config: []string{"a", "b"}}},
+		{"update_config", &tablepb.Transaction{Operation: &tablepb.Transaction_UpdateConfig_{UpdateConfig: &tablepb.Transaction_UpdateConfig{
+			ConfigUpdates:         &tablepb.Transaction_UpdateMap{UpdateEntries: []*tablepb.Transaction_UpdateMapEntry{{Key: "k", Value: str("v")}, {Key: "gone"}}},
+			TableMetadataUpdates:  &tablepb.Transaction_UpdateMap{Replace: true},
+			SchemaMetadataUpdates: &tablepb.Transaction_UpdateMap{UpdateEntries: []*tablepb.Transaction_UpdateMapEntry{{Key: "s", Value: str("")}}},
+			FieldMetadataUpdates:  map[int32]*tablepb.Transaction_UpdateMap{2: {UpdateEntries: []*tablepb.Transaction_UpdateMapEntry{{Key: "f"}}}},
+		}}}, table.UpdateConfig{
+			Config:         table.SettingsUpdate{Set: []string{"k"}, Unset: []string{"gone"}},
+			TableMetadata:  table.SettingsUpdate{Replace: true},
+			SchemaMetadata: table.SettingsUpdate{Set: []string{"s"}},
+			FieldMetadata:  map[int32]table.SettingsUpdate{2: {Unset: []string{"f"}}},
+		}},
+		{"update_config", &tablepb.Transaction{Operation: &tablepb.Transaction_UpdateConfig_{UpdateConfig: &tablepb.Transaction_UpdateConfig{
+			UpsertValues: map[string]string{"k": "v"}, DeleteKeys: []string{"gone"}, SchemaMetadata: map[string]string{"s": ""},
+		}}}, table.UpdateConfig{
+			Config:         table.SettingsUpdate{Set: []string{"k"}, Unset: []string{"gone"}},
+			SchemaMetadata: table.SettingsUpdate{Set: []string{"s"}},
+		}},
+		{"data_replacement", &tablepb.Transaction{Operation: &tablepb.Transaction_DataReplacement_{DataReplacement: &tablepb.Transaction_DataReplacement{
+			Replacements: []*tablepb.Transaction_DataReplacementGroup{{FragmentId: 4, NewFile: file(1, 2)}, {FragmentId: 5, NewFile: file(1)}},
+		}}}, table.DataReplacement{Replaced: []table.FragmentFields{{Fragment: 4, Fields: []int32{1, 2}}, {Fragment: 5, Fields: []int32{1}}}}},
+		{"data_overlay", &tablepb.Transaction{Operation: &tablepb.Transaction_DataOverlay_{}}, table.DataOverlay{}},
+		{"update_mem_wal_state", &tablepb.Transaction{Operation: &tablepb.Transaction_UpdateMemWalState_{}}, table.UpdateMemWALState{}},
+		{"update_bases", &tablepb.Transaction{Operation: &tablepb.Transaction_UpdateBases_{UpdateBases: &tablepb.Transaction_UpdateBases{
+			NewBases: []*tablepb.BasePath{{Id: 2, Name: str("cold"), Path: "/cold"}},
+		}}}, table.UpdateBases{Bases: []table.Base{{ID: 2, Name: "cold", Path: "/cold"}}}},
+		{"clone", &tablepb.Transaction{Operation: &tablepb.Transaction_Clone_{}}, table.Clone{}},
+		{"update", &tablepb.Transaction{Operation: &tablepb.Transaction_Update_{Update: &tablepb.Transaction_Update{
+			InsertedRows: &tablepb.Transaction_KeyExistenceFilter{FieldIds: []int32{7}},
+		}}}, table.Update{Updated: []table.Fragment{}, New: []table.Fragment{}, Removed: []table.FragmentID{}, UniqueKeys: []int32{7}}},
+		{"update", &tablepb.Transaction{Operation: &tablepb.Transaction_Update_{Update: &tablepb.Transaction_Update{
+			InsertedRows: &tablepb.Transaction_KeyExistenceFilter{},
+		}}}, table.Update{Updated: []table.Fragment{}, New: []table.Fragment{}, Removed: []table.FragmentID{}, UniqueKeys: []int32{-1}}},
+	} {
+		encoded, err := manifest.EncodeTransaction(c.in)
+		require.NoError(t, err)
+		decoded, err := manifest.DecodeTransaction(encoded)
+		require.NoError(t, err)
+		out, err := transactionFrom(decoded, &tablepb.Manifest{Version: 8})
+		require.NoError(t, err)
+		require.Equal(t, c.want, out.Operation)
+		require.Equal(t, c.name, out.Operation.Kind())
+		require.Equal(t, c.name, operationName(decoded), "the name that the format gives it")
+	}
+}
+
 func TestHostileTransactions(t *testing.T) {
 	m := &tablepb.Manifest{Version: 8}
 	for _, txn := range []*tablepb.Transaction{
 		{Operation: &tablepb.Transaction_Append_{Append: &tablepb.Transaction_Append{Fragments: []*tablepb.DataFragment{{Id: 1 << 40}}}}},
 		{Operation: &tablepb.Transaction_Delete_{Delete: &tablepb.Transaction_Delete{DeletedFragmentIds: []uint64{1 << 32}}}},
+		{Operation: &tablepb.Transaction_DataReplacement_{DataReplacement: &tablepb.Transaction_DataReplacement{Replacements: []*tablepb.Transaction_DataReplacementGroup{{FragmentId: 1 << 40}}}}},
 		{Operation: &tablepb.Transaction_CreateIndex_{CreateIndex: &tablepb.Transaction_CreateIndex{NewIndices: []*tablepb.IndexMetadata{{FragmentBitmap: []byte{1}}}}}},
 	} {
 		_, err := transactionFrom(txn, m)

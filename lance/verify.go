@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/rehome-db/rehome/fri"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/schema"
@@ -22,7 +23,9 @@ import (
 //   - the metadata of every data file agrees with the manifest in version, rows
 //     and columns, and describes pages that can be read;
 //   - the files of every index are there and have the recorded sizes, segments of
-//     one index do not overlap, and an external fragment reuse index is whole.
+//     one index do not overlap, and an external fragment reuse index is whole;
+//   - a fragment reuse index of tagged transitions is announced by its flag, and the
+//     labels of its stable partitions agree with their transitions, all of them.
 //
 // What is merely not supported is no finding.
 func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.Finding)) (map[string]int, error) {
@@ -219,8 +222,30 @@ func (c *checker) reuse(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	_, err := c.engine.reuseContent(ctx, r)
-	return c.finding("fri", fmt.Sprintf("fragment reuse index %s", r.UUID), err)
+	where := fmt.Sprintf("fragment reuse index %s", r.UUID)
+	if m := c.version.contents.Manifest; r.IndexVersion >= taggedReuse && m.GetReaderFeatureFlags()&m.GetWriterFeatureFlags()&manifest.FlagTaggedReuse == 0 {
+		c.corrupt("fri", where, "it has index version %d and the flag %d is not set, so an engine that knows version 0 alone would lose it", r.IndexVersion, manifest.FlagTaggedReuse)
+	}
+	content, err := c.engine.reuseContent(ctx, r)
+	if err != nil || r.IndexVersion < taggedReuse {
+		return c.finding("fri", where, err)
+	}
+	h, err := fri.Decode(content, r.IndexVersion)
+	if err != nil {
+		return c.finding("fri", where, err)
+	}
+	open, err := c.engine.Partitions(c.snapshot)
+	if err != nil {
+		return err
+	}
+	for i, ref := range h.Partitions() {
+		c.checked["label_files"]++
+		err := h.At(i).CheckLabels(ctx, open)
+		if err := c.finding("fri", fmt.Sprintf("%s transition %d label file %s", where, i, ref.MapID), err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var _ table.Checker = (*Engine)(nil)

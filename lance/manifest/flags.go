@@ -17,15 +17,20 @@ const (
 	FlagTableConfig       uint64 = 1 << 3 // the table has a config
 	FlagBasePaths         uint64 = 1 << 4 // files may lie under other roots
 	FlagNoTransactionFile uint64 = 1 << 5 // transactions are inline only
+	// FlagTaggedReuse: the fragment reuse index has, or once had, index version 1.
+	// A reader that takes it for version 0 finds the transitions missing. Stock
+	// engines give bit 9 to the same index on a table with stable row ids.
+	FlagTaggedReuse uint64 = 1 << 10
 
-	knownFlags = FlagDeletionFiles | FlagStableRowIDs | FlagV2Format | FlagTableConfig | FlagBasePaths | FlagNoTransactionFile
+	knownFlags = FlagDeletionFiles | FlagStableRowIDs | FlagV2Format | FlagTableConfig | FlagBasePaths | FlagNoTransactionFile | FlagTaggedReuse
 )
 
 // flagNames are for messages: flags that are refused, but not anonymous.
 var flagNames = map[uint64]string{
 	1 << 6: "data overlay files",
-	1 << 7: "MemWAL index catch-up",
-	1 << 9: "fragment reuse index version 1",
+	1 << 7: "covering indexes",
+	1 << 8: "data files of several formats",
+	1 << 9: "fragment reuse index with stable row ids",
 }
 
 func describeFlags(flags uint64) string {
@@ -67,6 +72,9 @@ func CheckWriter(m *tablepb.Manifest) error {
 func SetFlags(m *tablepb.Manifest) {
 	reader := m.GetReaderFeatureFlags() & (FlagStableRowIDs | FlagV2Format)
 	writer := m.GetWriterFeatureFlags() & (FlagStableRowIDs | FlagV2Format | FlagNoTransactionFile)
+	// Once set it stays, in both words.
+	tagged := (m.GetReaderFeatureFlags() | m.GetWriterFeatureFlags()) & FlagTaggedReuse
+	reader, writer = reader|tagged, writer|tagged
 	for _, f := range m.GetFragments() {
 		if f.GetDeletionFile() != nil {
 			reader |= FlagDeletionFiles

@@ -287,6 +287,14 @@ func TestFlags(t *testing.T) {
 	require.EqualValues(t, 1|2|16, m.GetReaderFeatureFlags())
 	require.EqualValues(t, 1|2|8|16|32, m.GetWriterFeatureFlags())
 
+	for _, half := range []*tablepb.Manifest{{ReaderFeatureFlags: 1024}, {WriterFeatureFlags: 1024}} {
+		require.NoError(t, manifest.CheckReader(half))
+		require.NoError(t, manifest.CheckWriter(half))
+		manifest.SetFlags(half)
+		require.EqualValues(t, 1024, half.GetReaderFeatureFlags(), "once tagged, for ever")
+		require.EqualValues(t, 1024, half.GetWriterFeatureFlags())
+	}
+
 	m.ReaderFeatureFlags = 64 | 1<<40
 	err := manifest.CheckReader(m)
 	require.ErrorIs(t, err, table.ErrUnsupported)
@@ -294,7 +302,7 @@ func TestFlags(t *testing.T) {
 	m.WriterFeatureFlags = 512
 	err = manifest.CheckWriter(m)
 	require.ErrorIs(t, err, table.ErrUnsupported)
-	require.ErrorContains(t, err, "512 (fragment reuse index version 1)")
+	require.ErrorContains(t, err, "512 (fragment reuse index with stable row ids)")
 }
 
 func TestCoverage(t *testing.T) {
