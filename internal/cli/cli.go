@@ -88,7 +88,7 @@ again), 4 the table is damaged or not supported.`,
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.AddCommand(
 		a.demoCommand(), a.inspectCommand(), a.planCommand(), a.compactCommand(), a.verifyCommand(),
-		a.scanCommand(), a.friCommand(), a.translateCommand(),
+		a.scanCommand(), a.friCommand(), a.translateCommand(), a.trimCommand(),
 	)
 	return root
 }

@@ -90,7 +90,11 @@ func printReport(p *printer, r compaction.Report) error {
 		plural(r.FragmentsRemoved, "fragment"), r.FragmentsAdded, r.Version, plural(r.RowsWritten, "row"),
 		size(r.BytesRead), size(r.BytesWritten), elapsed(r.ElapsedMS))
 	if n := len(r.RebasedOver); n > 0 {
-		p.f("Carried over %s that others committed meanwhile.\n", plural(n, "version"))
+		p.f("Carried over %s that others committed meanwhile", plural(n, "version"))
+		if r.RowsCarried > 0 {
+			p.f(", with %s deleted or updated in the fragments that were compacted", plural(r.RowsCarried, "row"))
+		}
+		p.f(".\n")
 	}
 	if r.GroupsLost > 0 {
 		p.f("%s not published, because of what others committed; run again for what is left:\n", plural(r.GroupsLost, "group"))

@@ -204,10 +204,11 @@ func (d *demo) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	history, err := openFRI(ctx, d.engine, s)
+	h, err := openFRI(ctx, d.engine, s)
 	if err != nil {
 		return err
 	}
+	history := h.Translator()
 	now, err := d.table.addresses(ctx, s)
 	if err != nil {
 		return err
@@ -221,7 +222,10 @@ func (d *demo) follow(ctx context.Context) error {
 		d.doc.RowsFound++
 	}
 	for id, addr := range d.old {
-		t := newTranslation(history, addr)
+		t, err := newTranslation(history, addr)
+		if err != nil {
+			return err
+		}
 		at, found := now[id]
 		switch live := d.table.live[id]; {
 		case live != found:
@@ -236,7 +240,10 @@ func (d *demo) follow(ctx context.Context) error {
 	d.p.f("The fragment reuse index that the compactions published leads on from there:\n\n")
 	var rows [][]string
 	for _, id := range []int64{0, 5, 10, 7777, 10999} {
-		t := newTranslation(history, d.old[id])
+		t, err := newTranslation(history, d.old[id])
+		if err != nil {
+			return err
+		}
 		d.doc.Translated = append(d.doc.Translated, demoTranslation{t, id})
 		rows = append(rows, []string{"  id " + count(id), d.old[id].String(), t.text()})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
 )
@@ -20,10 +21,14 @@ type friDoc struct {
 	Table   string `json:"table"`
 	Version uint64 `json:"version"`
 	// IndexVersion is null if the table has no fragment reuse index.
-	IndexVersion *int32          `json:"index_version"`
-	Bytes        uint64          `json:"bytes"`
-	External     bool            `json:"external"`
-	Transitions  []friTransition `json:"transitions"`
+	IndexVersion *int32 `json:"index_version"`
+	Bytes        uint64 `json:"bytes"`
+	External     bool   `json:"external"`
+	// Complete is false if a part of it is of a kind that this release does not
+	// know; Problem says which.
+	Complete    bool            `json:"complete"`
+	Problem     string          `json:"problem,omitempty"`
+	Transitions []friTransition `json:"transitions"`
 }
 
 type friTransition struct {
@@ -31,9 +36,15 @@ type friTransition struct {
 	Sources        []fri.Digest `json:"sources"`
 	Destinations   []fri.Digest `json:"destinations"`
 	Mapping        string       `json:"mapping"`
-	MovedRows      uint64       `json:"moved_rows"`
-	DroppedRows    uint64       `json:"dropped_rows"`
-	Bytes          int          `json:"bytes"`
+	// Committed is the version that published it or, where that cannot be told, one
+	// that is not older; 0 if nothing is known.
+	Committed   uint64 `json:"committed"`
+	MovedRows   uint64 `json:"moved_rows"`
+	DroppedRows uint64 `json:"dropped_rows"`
+	Bytes       int    `json:"bytes"`
+	// Segments says, for each source, how it is held once an address of it was asked
+	// for.
+	Segments []fri.SegmentInfo `json:"segments"`
 	// NeededBy names the indexes that may hold addresses from before it.
 	NeededBy []string `json:"needed_by"`
 }
@@ -43,26 +54,34 @@ type friSummary struct {
 	Transitions int    `json:"transitions"`
 	Bytes       uint64 `json:"bytes"`
 	External    bool   `json:"external"`
+	// ManifestBytes are read with every version, ExternalBytes when an address is
+	// translated.
+	ManifestBytes uint64 `json:"manifest_bytes"`
+	ExternalBytes uint64 `json:"external_bytes"`
+	MovedRows     uint64 `json:"moved_rows"`
+	// StockReaderBytes is the memory that an older stock reader (Lance 8) needs for
+	// it when it opens an index.
+	StockReaderBytes uint64 `json:"stock_reader_bytes"`
+	// Trimmable is the number of transitions that nothing needs.
+	Trimmable int `json:"trimmable"`
 	// Problem says why the content cannot be read, if it cannot.
 	Problem string `json:"problem,omitempty"`
 }
 
-// openFRI decodes the snapshot's fragment reuse index; an empty history if it has
-// none.
+// openFRI reads the snapshot's fragment reuse index, an empty history if it has none,
+// and checks all of it: a command says what is wrong before it answers anything.
 func openFRI(ctx context.Context, engine table.Engine, s *table.Snapshot) (*fri.History, error) {
-	if s.Reuse == nil {
-		return &fri.History{}, nil
-	}
-	content, err := engine.ReuseIndex(ctx, s)
+	h, err := fri.Load(ctx, engine, s)
 	if err != nil {
 		return nil, err
 	}
-	h, err := fri.Decode(content, s.Reuse.IndexVersion)
-	if err != nil {
+	if err := h.Validate(); err != nil {
 		return nil, fmt.Errorf("table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
 	return h, nil
 }
+
+func sorted(ids []table.FragmentID) []table.FragmentID { return slices.Sorted(slices.Values(ids)) }
 
 // asReadersSee returns the session's version with its indexes as readers see them,
 // and a summary of its fragment reuse index. Readers follow the coverage of an
@@ -72,7 +91,10 @@ func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary
 	if s.Reuse == nil {
 		return s, friSummary{}, nil
 	}
-	summary := friSummary{Bytes: s.Reuse.Bytes, External: s.Reuse.External}
+	summary := friSummary{Bytes: s.Reuse.Bytes, External: s.Reuse.External, ManifestBytes: s.Reuse.Bytes}
+	if s.Reuse.External {
+		summary.ManifestBytes, summary.ExternalBytes = 0, s.Reuse.Bytes
+	}
 	h, err := openFRI(ctx, ss.engine, s)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -82,6 +104,11 @@ func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary
 		return s, summary, nil
 	}
 	summary.Transitions = h.Len()
+	for _, t := range h.All() {
+		summary.MovedRows += t.MovedRows()
+	}
+	summary.StockReaderBytes = summary.MovedRows * stockReaderBytes
+	summary.Trimmable = trimmable(ctx, ss, s)
 	view := *s
 	view.Indexes = slices.Clone(s.Indexes)
 	for i, m := range view.Indexes {
@@ -156,22 +183,39 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 	if err != nil {
 		return nil, err
 	}
+	neededBy, committed := neededBy(ctx, ss, s, h)
+	doc.Complete = true
+	if err := h.CheckComplete(); err != nil {
+		doc.Complete, doc.Problem = false, oneLine(err)
+	}
 	for i, t := range h.All() {
 		x := friTransition{
 			DatasetVersion: t.DatasetVersion(), Sources: t.Sources(), Destinations: t.Destinations(), Mapping: t.Mapping().String(),
-			MovedRows: t.MovedRows(), DroppedRows: t.DroppedRows(), Bytes: t.EncodedSize(), NeededBy: []string{},
+			Committed: committed[i], MovedRows: t.MovedRows(), DroppedRows: t.DroppedRows(), Bytes: t.EncodedSize(),
+			Segments: h.Segments(i), NeededBy: neededBy[i],
 		}
 		if x.Destinations == nil {
 			x.Destinations = []fri.Digest{}
 		}
-		for _, m := range h.NeededBy(i, 0, s.Indexes) {
-			x.NeededBy = append(x.NeededBy, m.Name)
-		}
-		slices.Sort(x.NeededBy)
-		x.NeededBy = slices.Compact(x.NeededBy)
 		doc.Transitions = append(doc.Transitions, x)
 	}
 	return doc, nil
+}
+
+// neededBy names for each transition the indexes that need it, and gives the version
+// that published it. The rule is that of a trim; for a history that cannot be
+// trimmed it is what coverage and versions say by themselves.
+func neededBy(ctx context.Context, ss *session, s *table.Snapshot, h *fri.History) (names [][]string, committed []uint64) {
+	names, committed = make([][]string, h.Len()), make([]uint64, h.Len())
+	plan, err := compaction.PlanTrim(ctx, ss.engine, s, compaction.TrimOptions{})
+	for i := range h.Len() {
+		if err == nil {
+			names[i], committed[i] = plan.Transitions[i].NeededBy, plan.Transitions[i].Committed
+			continue
+		}
+		names[i] = fri.Need{Indexes: h.NeededBy(i, 0, s.Indexes), Continues: -1}.IndexNames()
+	}
+	return names, committed
 }
 
 func printFRI(p *printer, doc *friDoc) error {
@@ -193,11 +237,25 @@ func printFRI(p *printer, doc *friDoc) error {
 		}
 		rows = append(rows, []string{
 			strconv.Itoa(i + 1), idRanges(digestIDs(t.Sources)), orNothing(idRanges(digestIDs(t.Destinations))),
-			count(t.MovedRows), count(t.DroppedRows), size(uint64(t.Bytes)), needed,
+			count(t.MovedRows), count(t.DroppedRows), size(uint64(t.Bytes)), heldAs(t.Segments), needed,
 		})
 	}
-	p.table([]string{"#", "FRAGMENTS", "BECAME", "ROWS MOVED", "ROWS DROPPED", "SIZE", "NEEDED BY"}, rows)
+	p.table([]string{"#", "FRAGMENTS", "BECAME", "ROWS MOVED", "ROWS DROPPED", "SIZE", "HELD AS", "NEEDED BY"}, rows)
+	if !doc.Complete {
+		p.f("\n! A part of it is not understood: %s. Rows that went through it cannot be translated.\n", doc.Problem)
+	}
 	return p.err
+}
+
+// heldAs names the forms in which a transition's sources are held.
+func heldAs(segments []fri.SegmentInfo) string {
+	var kinds []string
+	for _, s := range segments {
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	return strings.Join(kinds, ",")
 }
 
 func orNothing(s string) string {

@@ -247,6 +247,13 @@ func healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 				x.Name, len(x.CoveredFragments), plural(len(s.Fragments), "fragment"))
 		}
 	}
+	if n := doc.FRI.Trimmable; n > 0 {
+		add("trim", "nothing needs %d of %s in the fragment reuse index: rehome trim drops them", n, plural(doc.FRI.Transitions, "transition"))
+	}
+	if b := doc.FRI.StockReaderBytes; b >= heavyReader {
+		add("stock_reader_memory", "the fragment reuse index moved %s rows: older stock readers (Lance 8) need about %s of memory for it when they open an index",
+			count(doc.FRI.MovedRows), size(b))
+	}
 	if doc.FRI.Problem != "" {
 		add("fragment_reuse_index", "the fragment reuse index cannot be read: %s", doc.FRI.Problem)
 	}
@@ -320,7 +327,12 @@ func printInspect(p *printer, doc *inspectDoc, all bool) error {
 	}
 	p.f("\n")
 	if doc.FRI.Transitions > 0 || doc.FRI.Bytes > 0 {
-		p.f("Fragment reuse index: %s, %s\n", plural(doc.FRI.Transitions, "transition"), size(doc.FRI.Bytes))
+		where := "in the manifest"
+		if doc.FRI.External {
+			where = "in a file of its own"
+		}
+		p.f("Fragment reuse index: %s of %s moved, %s %s; an older stock reader (Lance 8) holds up to %s for it\n",
+			plural(doc.FRI.Transitions, "transition"), plural(doc.FRI.MovedRows, "row"), size(doc.FRI.Bytes), where, size(doc.FRI.StockReaderBytes))
 	}
 	for _, h := range doc.Health {
 		p.f("! %s\n", h.Message)

@@ -20,17 +20,22 @@ type translation struct {
 	Addr  table.RowAddr `json:"addr"`
 	State string        `json:"state"`
 	// To is where the row is now: the new address, or Addr itself if nothing
-	// rewrote it; null if it was deleted.
+	// rewrote it; null if it was deleted, or if that is not to be had.
 	To *table.RowAddr `json:"to"`
 }
 
-func newTranslation(h *fri.History, addr table.RowAddr) translation {
-	t := h.Translate(addr)
+// newTranslation answers for one address. That a release to come recorded what
+// happened to the row is an answer; that the record is damaged is an error.
+func newTranslation(h *fri.Translator, addr table.RowAddr) (translation, error) {
+	t, err := h.Translate(addr)
+	if err != nil && !errors.Is(err, table.ErrUnsupported) {
+		return translation{}, fmt.Errorf("translate %v: %w", addr, err)
+	}
 	out := translation{Addr: addr, State: t.State.String()}
-	if t.State != fri.Deleted {
+	if t.State == fri.Unaffected || t.State == fri.Moved {
 		out.To = &t.Addr
 	}
-	return out
+	return out, nil
 }
 
 // text is the answer in words: "moved to 3:17".
@@ -56,6 +61,9 @@ input. The answers come in the order of the questions:
   unaffected   no compaction on record rewrote the row: the address stands
   moved        the row is at another address now
   deleted      the row was deleted before a compaction, and dropped by it
+  untranslatable
+               a compaction that it went through is recorded in a way that this
+               release does not know: the row may be anywhere, or gone
 
 A row that was deleted after the last compaction still has an address; whether it
 is alive is for the table to say.`,
@@ -83,18 +91,26 @@ func (a *app) translate(ctx context.Context, location string, addrs []string) er
 		return err
 	}
 	defer ss.close()
-	history, err := openFRI(ctx, ss.engine, ss.snapshot)
+	h, err := openFRI(ctx, ss.engine, ss.snapshot)
 	if err != nil {
 		return err
 	}
+	if err := h.CheckComplete(); err != nil {
+		fmt.Fprintf(a.Stderr, "rehome: rows that went through a part of the fragment reuse index are untranslatable: %s\n", oneLine(err))
+	}
+	history := h.Translator()
 	if a.json {
 		return a.translateJSON(ctx, history, addrs)
 	}
 	// Answered as the questions come: a list of millions is not held.
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
 	for addr, err := range a.addresses(ctx, addrs) {
+		var t translation
 		if err == nil {
-			_, err = out.WriteString(line(newTranslation(history, addr)))
+			t, err = newTranslation(history, addr)
+		}
+		if err == nil {
+			_, err = out.WriteString(line(t))
 		}
 		if err != nil {
 			return errors.Join(err, out.Flush())
@@ -112,14 +128,18 @@ func line(t translation) string {
 }
 
 // translateJSON prints all answers or, if a question is none, only the error.
-func (a *app) translateJSON(ctx context.Context, h *fri.History, args []string) error {
+func (a *app) translateJSON(ctx context.Context, h *fri.Translator, args []string) error {
 	var doc []byte
 	separator := "[\n  "
 	for addr, err := range a.addresses(ctx, args) {
 		if err != nil {
 			return err
 		}
-		b, err := json.Marshal(newTranslation(h, addr))
+		t, err := newTranslation(h, addr)
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(t)
 		if err != nil {
 			return err
 		}

@@ -27,8 +27,12 @@ func (r *run) reuse(ctx context.Context) error {
 		r.problem("fri", reuseIndex, err)
 		return nil
 	}
-	// Decoding checks each transition, and that together they are a history.
+	// Decoding checks that the transitions are a history, and leaves the bitmaps of
+	// survivors for later.
 	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	if err == nil {
+		err = h.Validate()
+	}
 	if err != nil {
 		r.problem("fri", reuseIndex, err)
 		return nil
