@@ -104,20 +104,21 @@ func TestLeaveOverTransition(t *testing.T) {
 type addressTable struct {
 	fragments, rows int64
 	schema          *arrow.Schema
+	gone            func(id int64) bool // deleted since; nil for none
 }
 
 func newAddressTable(fragments, rows int64) addressTable {
 	return addressTable{fragments, rows, arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "cat", Type: arrow.BinaryTypes.String, Nullable: true},
-	}, nil)}
+	}, nil), nil}
 }
 
 func (a addressTable) cat(id int64) string { return fmt.Sprintf("c%d", id*7919%211) }
 
 // live says which rows survive: every third is deleted, so that no run of
 // survivors is longer than two.
-func (a addressTable) live(id int64) bool { return id%3 != 0 }
+func (a addressTable) live(id int64) bool { return id%3 != 0 && (a.gone == nil || !a.gone(id)) }
 
 // address is a row's address before the compaction.
 func (a addressTable) address(id int64) uint64 { return uint64(id/a.rows)<<32 | uint64(id%a.rows) }

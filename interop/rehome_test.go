@@ -42,13 +42,15 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string, 
 
 // compaction is what `rehome compact --json` reports, as far as it matters here.
 type compaction struct {
-	Committed        bool   `json:"committed"`
-	Version          uint64 `json:"version"`
-	ReadVersion      uint64 `json:"read_version"`
-	GroupsPublished  int    `json:"groups_published"`
-	FragmentsRemoved int    `json:"fragments_removed"`
-	FragmentsAdded   int    `json:"fragments_added"`
-	RowsWritten      int    `json:"rows_written"`
+	Committed        bool     `json:"committed"`
+	Version          uint64   `json:"version"`
+	ReadVersion      uint64   `json:"read_version"`
+	GroupsPublished  int      `json:"groups_published"`
+	FragmentsRemoved int      `json:"fragments_removed"`
+	FragmentsAdded   int      `json:"fragments_added"`
+	RowsWritten      int      `json:"rows_written"`
+	RowsCarried      int      `json:"rows_carried"`
+	RebasedOver      []uint64 `json:"rebased_over"`
 	FRI              struct {
 		Published        bool `json:"published"`
 		TransitionsAdded int  `json:"transitions_added"`
