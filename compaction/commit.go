@@ -28,6 +28,7 @@ type committer struct {
 	tried   int    // attempts that called Commit
 	target  uint64 // the version that the last of them may have become
 	unknown bool   // whether the engine said that it cannot know
+	taken   bool   // whether the last attempt was told that it came too late
 }
 
 // committed is how a transaction ended.
@@ -108,6 +109,7 @@ func (c *committer) attempt(ctx context.Context, n int, propose func(context.Con
 	c.ev.CommitBegin(info)
 	c.tried, c.target = c.tried+1, w.base.Version+1
 	s, err := c.engine.Commit(ctx, *proposal)
+	c.taken = errors.Is(err, table.ErrVersionTaken)
 	if info.Err = err; err == nil {
 		info.Version = s.Version
 	}
@@ -185,7 +187,12 @@ func (c *committer) settle(ctx context.Context) (found *table.Transaction, settl
 			}
 		}
 		var w window
-		if w, err = c.look(ctx); err != nil {
+		if w, err = c.look(ctx); errors.Is(err, table.ErrTerminal) {
+			// What was committed in between was cleaned up, and stays unknown; but
+			// if the engine was sure of every attempt, nothing of ours is in it.
+			return nil, c.fresh && c.taken && !c.unknown, err
+		}
+		if err != nil {
 			continue
 		}
 		if tx := c.own(w); tx != nil {

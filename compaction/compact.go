@@ -111,9 +111,12 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 	if len(plan.Tasks) > 0 {
 		results, err := executeAll(ctx, e, s, plan.Tasks, opts, ev)
 		if err != nil {
-			return Report{}, err
+			return Report{}, cleanedUp(ctx, e, plan.Tasks, err)
 		}
-		out, err := Publish(ctx, e, results, opts, ev)
+		out, err := publish(ctx, e, results, opts, ev, true)
+		if errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit) {
+			err = startAgain(err)
+		}
 		if err != nil {
 			return Report{}, err
 		}
@@ -121,6 +124,38 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 	}
 	report.ElapsedMS = time.Since(start).Milliseconds()
 	return report, nil
+}
+
+// cleanedUp looks at the error of a task that found an object missing. If the
+// newest version does not have what the tasks read any more, the object went with
+// the version that was read, and the table has no hole.
+func cleanedUp(ctx context.Context, e table.Engine, tasks []Task, err error) error {
+	if !errors.Is(err, table.ErrNotFound) || ctx.Err() != nil {
+		return err
+	}
+	s, lerr := e.Load(ctx, 0)
+	if lerr != nil {
+		return err
+	}
+	for _, t := range tasks {
+		for _, then := range t.Sources {
+			if now, ok := s.Fragment(then.ID); !ok || !now.Same(then) {
+				return startAgain(err)
+			}
+		}
+	}
+	return err
+}
+
+// startAgain makes a conflict of an error that comes of others' removing the
+// version that was read, or those since. What the error asked for is told and not
+// wrapped.
+func startAgain(err error) error {
+	conflict := table.Conflictf("old versions were cleaned up meanwhile; run again: %v", err)
+	if left := Leftovers(err); len(left) > 0 {
+		return errors.Join(conflict, &LeftoverError{Objects: left, Err: errors.New("their deletion failed")})
+	}
+	return conflict
 }
 
 // add fills in what was published.

@@ -105,10 +105,17 @@ func Publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	if err := opts.Validate(); err != nil {
 		return Outcome{}, err
 	}
+	return publish(ctx, e, results, opts, ev, false)
+}
+
+// publish is Publish. If the results are fresh, nobody can have published them
+// before, and what cannot be looked up any more need not be.
+func publish(ctx context.Context, e table.Engine, results []Result, opts Options, ev Events, fresh bool) (Outcome, error) {
 	p, err := newPublisher(e, results, opts, ev)
 	if err != nil {
 		return Outcome{}, err
 	}
+	p.fresh = fresh
 	done, err := p.commit(ctx, func(ctx context.Context, w window) (*table.Proposal, error) {
 		fragmentsThatDied(p.died, w.transactions)
 		w.died, w.footprints = p.died, footprintsOf(w.transactions)

@@ -2,6 +2,9 @@ package compaction
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -169,6 +172,74 @@ func TestLateCommit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOthersCleanUp: the versions between the one that was read and the newest are
+// removed while a compaction is under way, so what happened in them is unknown.
+func TestOthersCleanUp(t *testing.T) {
+	gone := fmt.Errorf("version 4 is gone: %w", table.ErrTerminal)
+	for name, c := range map[string]struct {
+		at     string // the call at which others commit, and clean up after that
+		answer error  // to that call
+	}{
+		"before the first attempt":        {"load the latest version", nil},
+		"when an attempt came too late":   {"commit version 4", table.ErrVersionTaken},
+		"when an attempt is not answered": {"commit version 4", table.ErrAmbiguousCommit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &probe{Engine: newTable(t, 10, 10)}
+				executedAll, cleaned := false, false
+				p.before = func(op string) error {
+					switch {
+					case cleaned && strings.HasPrefix(op, "transactions"):
+						return gone
+					case executedAll && !cleaned && op == c.at:
+						appendRows(t, p.Engine, 1)
+						cleaned = true
+						return c.answer
+					}
+					return nil
+				}
+				_, err := Compact(ctx, p, Options{}, Events{TaskEnd: func(TaskInfo) { executedAll = true }})
+				require.True(t, cleaned)
+				if errors.Is(c.answer, table.ErrAmbiguousCommit) {
+					require.ErrorIs(t, err, table.ErrAmbiguousCommit)
+					require.NotEmpty(t, orphans(t, p.Engine), "it may be committed")
+					return
+				}
+				require.ErrorIs(t, err, table.ErrConflict)
+				require.NotErrorIs(t, err, table.ErrAmbiguousCommit)
+				require.NotErrorIs(t, err, table.ErrTerminal)
+				require.ErrorContains(t, err, "run again")
+				require.Empty(t, orphans(t, p.Engine))
+			})
+		})
+	}
+}
+
+// An object that is missing is damage, unless it went with the version that was
+// read.
+func TestATaskThatFindsAnObjectMissing(t *testing.T) {
+	for _, cleaned := range []bool{true, false} {
+		p := &probe{Engine: newTable(t, 10, 10)}
+		p.before = func(op string) error {
+			if !strings.HasPrefix(op, "read fragment") {
+				return nil
+			}
+			if cleaned {
+				require.NoError(t, p.DeleteRows(ctx, table.NewRowAddr(0, 0)))
+			}
+			return table.Corruptf("data file x: %w", table.ErrNotFound)
+		}
+		_, err := Compact(ctx, p, Options{}, Events{})
+		if cleaned {
+			require.Equal(t, table.OutcomeRetryable, table.Classify(err), "%v", err)
+		} else {
+			require.Equal(t, table.OutcomeDamaged, table.Classify(err), "%v", err)
+		}
+		require.Empty(t, orphans(t, p.Engine))
 	}
 }
 

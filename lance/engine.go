@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -108,8 +109,15 @@ func OpenStore(ctx context.Context, s store.Store, opts Options) (*Engine, error
 }
 
 func openStore(path string) (store.Store, error) {
-	if rest, ok := strings.CutPrefix(path, "file://"); ok {
-		path = rest
+	if strings.HasPrefix(path, "file://") {
+		u, err := url.Parse(path)
+		if err != nil {
+			return nil, fmt.Errorf("lance: %s is no file URI: %w", path, err)
+		}
+		if u.Host != "" && u.Host != "localhost" {
+			return nil, table.Unsupportedf("lance: %s names the host %q, and only files of this one can be opened", path, u.Host)
+		}
+		path = u.Path
 	} else if scheme, _, ok := strings.Cut(path, "://"); ok {
 		return nil, table.Unsupportedf("lance: %s: object stores of the kind %q are not supported, only directories", path, scheme)
 	}

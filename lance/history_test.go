@@ -113,6 +113,16 @@ func TestPlacesThatHoldNoTable(t *testing.T) {
 	_, err := lance.Open(ctx, "s3://bucket/t.lance", lance.Options{})
 	require.ErrorIs(t, err, table.ErrUnsupported)
 
+	_, err = lance.Open(ctx, "file://elsewhere/t.lance", lance.Options{})
+	require.ErrorIs(t, err, table.ErrUnsupported)
+	spaced := filepath.Join(dir, "a b.lance")
+	require.NoError(t, os.CopyFS(spaced, os.DirFS(testtable.Get(t, "ints_basic").Dir)))
+	for _, uri := range []string{"file://" + dir + "/a%20b.lance", "file://localhost" + dir + "/a%20b.lance"} {
+		e, err := lance.Open(ctx, uri, lance.Options{})
+		require.NoError(t, err, uri)
+		require.NoError(t, e.Close())
+	}
+
 	e, err := lance.Open(ctx, "file://"+testtable.Get(t, "ints_basic").Dir, lance.Options{})
 	require.NoError(t, err)
 	require.NoError(t, e.Close())

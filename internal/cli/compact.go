@@ -57,9 +57,20 @@ func (a *app) compact(ctx context.Context, location string, opts compaction.Opti
 		return err
 	}
 	if a.json {
-		return a.printJSON(report)
+		err = a.printJSON(report)
+	} else {
+		err = printReport(&printer{w: a.Stdout}, report)
 	}
-	return printReport(&printer{w: a.Stdout}, report)
+	return afterCommit(err, report.Committed, report.Version)
+}
+
+// afterCommit says of an error in printing a report that the table was changed
+// all the same.
+func afterCommit(err error, committed bool, version uint64) error {
+	if err == nil || !committed {
+		return err
+	}
+	return fmt.Errorf("version %d was committed, but the report could not be written: %w", version, err)
 }
 
 // runCompaction compacts and shows its events as progress and log lines.

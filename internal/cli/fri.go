@@ -174,7 +174,7 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 	}
 	defer ss.close()
 	s := ss.snapshot
-	doc := &friDoc{Table: s.Table, Version: s.Version, Transitions: []friTransition{}}
+	doc := &friDoc{Table: s.Table, Version: s.Version, Transitions: []friTransition{}, Complete: true}
 	if s.Reuse == nil {
 		return doc, nil
 	}
@@ -184,7 +184,6 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 		return nil, err
 	}
 	neededBy, committed := neededBy(ctx, ss, s, h)
-	doc.Complete = true
 	if err := h.CheckComplete(); err != nil {
 		doc.Complete, doc.Problem = false, oneLine(err)
 	}

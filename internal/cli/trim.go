@@ -35,9 +35,11 @@ what was dropped. --retain-versions and --reader-window leave room for that.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(report)
+				err = a.printJSON(report)
+			} else {
+				err = printTrim(&printer{w: a.Stdout}, report, dryRun)
 			}
-			return printTrim(&printer{w: a.Stdout}, report, dryRun)
+			return afterCommit(err, report.Committed, report.Version)
 		},
 	}
 	cmd.Flags().Uint64Var(&opts.RetainVersions, "retain-versions", 0, "keep row addresses of the last `N` versions translatable")

@@ -97,6 +97,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"nobody knows that")
 }
 
+func TestAReportThatCannotBeWrittenDoesNotHideTheCommit(t *testing.T) {
+	full := errors.New("no space left")
+	err := afterCommit(full, true, 7)
+	require.ErrorIs(t, err, full)
+	require.ErrorContains(t, err, "version 7 was committed")
+	require.Equal(t, full, afterCommit(full, false, 7))
+	require.NoError(t, afterCommit(nil, true, 7))
+}
+
 func TestFragmentListsAreReadAndWritten(t *testing.T) {
 	ids, err := parseFragments([]string{"3", " 8", "10-12"})
 	require.NoError(t, err)
