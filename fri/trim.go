@@ -146,7 +146,7 @@ func (h *History) Needs(t Trimming) ([]Need, error) {
 		needs[i].Reader = t.OldestReader != 0 && (c.Version == 0 || c.Version > t.OldestReader)
 		sources, relatives := h.sourceSet(i), h.relatives(h.transitions[i])
 		for _, x := range t.Indexes {
-			if !x.System && needsOne(x, c, held[x.UUID], sources, relatives) {
+			if !x.System && needsOne(x, c, held[x.Name], sources, relatives) {
 				needs[i].Indexes = append(needs[i].Indexes, x)
 			}
 		}
@@ -174,26 +174,28 @@ func needsOne(x table.IndexMeta, c Commit, held coverage, sources, relatives fra
 	return held.unknown || relatives.anyOf(held.ids) || !c.BeforeKnown
 }
 
-// coverage is all that an index segment was ever seen to cover.
+// coverage is all that the segments of an index were ever seen to cover.
 type coverage struct {
 	ids     []table.FragmentID
 	unknown bool
 }
 
-func (t Trimming) everCovered() map[table.UUID]coverage {
-	out := map[table.UUID]coverage{}
+// everCovered is by name: a segment that an engine has remapped is a new one, and
+// may still hold addresses of fragments that only its predecessor claimed.
+func (t Trimming) everCovered() map[string]coverage {
+	out := map[string]coverage{}
 	for _, c := range t.Commits {
 		if !c.BeforeKnown {
 			continue
 		}
 		for _, x := range c.Before {
-			was := out[x.UUID]
+			was := out[x.Name]
 			was.unknown = was.unknown || !x.CoverageKnown
 			// Most of these are the same in every version.
 			was.ids = append(was.ids, x.Coverage...)
 			slices.Sort(was.ids)
 			was.ids = slices.Compact(was.ids)
-			out[x.UUID] = was
+			out[x.Name] = was
 		}
 	}
 	return out

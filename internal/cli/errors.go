@@ -99,7 +99,8 @@ func describe(err error) string {
 		message := "interrupted; the table is as it was"
 		var left *compaction.LeftoverError
 		if errors.As(err, &left) {
-			message += "; " + oneLine(left)
+			// Every task that was interrupted has its own.
+			message += "; " + oneLine(&compaction.LeftoverError{Objects: compaction.Leftovers(err), Err: left.Err})
 		}
 		return message
 	case "conflict":
