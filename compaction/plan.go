@@ -79,7 +79,10 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 		return Planned{}, table.Unsupportedf("compaction: table %s version %d has stable row ids: "+
 			"its rows' ids and version columns would have to move with them, which is not supported yet", s.Table, s.Version)
 	}
-	p := planner{snapshot: s, indexes: v.indexes, opts: opts, kept: map[table.FragmentID]string{}}
+	p := planner{snapshot: s, indexes: v.indexes, opts: opts, excluded: map[table.FragmentID]bool{}, kept: map[table.FragmentID]string{}}
+	for _, id := range opts.ExcludeFragments {
+		p.excluded[id] = true
+	}
 	// Where indexes can be read through a fragment reuse index, groups are formed
 	// so that they will be, also if it then turns out that none of them covers a
 	// group and nothing is to be read through: mixing covered fragments with others
@@ -110,6 +113,7 @@ type planner struct {
 	snapshot *table.Snapshot
 	indexes  []table.IndexMeta
 	opts     Options
+	excluded map[table.FragmentID]bool
 	// kept is why a fragment is in no group; empty if it is in one.
 	kept map[table.FragmentID]string
 }
@@ -192,7 +196,7 @@ func (p *planner) candidate(f table.Fragment) (candidate, string) {
 		float64(f.DeletedRows())/float64(f.PhysicalRows) > p.opts.DeletionThreshold
 	small := !p.full(f.PhysicalRows, float64(f.Bytes()))
 	switch {
-	case slices.Contains(p.opts.ExcludeFragments, f.ID):
+	case p.excluded[f.ID]:
 		return c, keptExcluded
 	case f.PhysicalRows == 0:
 		// Readers of a fragment reuse index stumble over a source without rows.

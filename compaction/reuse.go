@@ -44,43 +44,16 @@ func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexV
 	if err != nil {
 		return v, err
 	}
+	if err := h.CheckComplete(); err != nil {
+		v.obstacle = "the table has a fragment reuse index that cannot be extended: " + err.Error()
+	}
 	v.indexes = slices.Clone(s.Indexes)
 	for i, m := range v.indexes {
 		if !m.System && m.CoverageKnown {
-			v.indexes[i].Coverage = followed(h, m.Coverage)
+			v.indexes[i].Coverage, _ = h.Follow(m.Coverage)
 		}
 	}
 	return v, nil
-}
-
-// followed re-targets a coverage by every transition of the history, by the rule
-// that readers follow: old fragments out, and the new ones in if all the old ones
-// were covered.
-func followed(h *fri.History, coverage []table.FragmentID) []table.FragmentID {
-	set := make(map[table.FragmentID]bool, len(coverage))
-	for _, id := range coverage {
-		set[id] = true
-	}
-	for _, t := range h.All() {
-		n := 0
-		for _, d := range t.Sources() {
-			if set[d.ID] {
-				n++
-				delete(set, d.ID)
-			}
-		}
-		if n == len(t.Sources()) {
-			for _, d := range t.Destinations() {
-				set[d.ID] = true
-			}
-		}
-	}
-	out := make([]table.FragmentID, 0, len(set))
-	for id := range set {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // readHistory returns the snapshot's history, an empty one if it has none.

@@ -40,7 +40,8 @@ func TestCoverageFollowsTheHistory(t *testing.T) {
 		if v := strings.Join(d.CmdArgs[0].Vals, ","); v != "" {
 			stored = ids(t, v)
 		}
-		return cmp.Or(idList(followed(h, stored)), "nothing") + "\n"
+		now, _ := h.Follow(stored)
+		return cmp.Or(idList(now), "nothing") + "\n"
 	})
 }
 
@@ -104,6 +105,23 @@ func TestForeignHistory(t *testing.T) {
 		_, err = Compact(ctx, e, Options{FRI: FRIAlways, Force: true}, Events{})
 		require.ErrorIs(t, err, table.ErrUnsupported)
 		require.Empty(t, orphans(t, e))
+	})
+	t.Run("with a mapping of a kind to come", func(t *testing.T) {
+		// transitions=2 { sources=1 {50, 10 rows}, destinations=2 {51, 10 rows}, 99: "" }
+		content := []byte{0x12, 15, 0x0a, 4, 8, 50, 16, 10, 0x12, 4, 8, 51, 16, 10, 0x9a, 0x06, 0}
+		content[1] = byte(len(content) - 2)
+		e := setUp(t, table.ReuseIndexUpdate{Content: content, IndexVersion: 1})
+		h, err := fri.Decode(content, 1)
+		require.NoError(t, err)
+		require.False(t, h.Complete())
+		_, err = e.AddIndex(ctx, table.IndexMeta{Name: "i", Fields: []int32{0}, Coverage: ids(t, "0-1"), CoverageKnown: true, Reuse: table.ReuseThrough})
+		require.NoError(t, err)
+		// An index would gain, and the refusal would come after all the work.
+		report, err := Compact(ctx, e, Options{}, Events{})
+		require.NoError(t, err)
+		require.True(t, report.Committed)
+		require.Equal(t, IndexLeave, report.Policy)
+		require.False(t, report.FRI.Published)
 	})
 	t.Run("damaged", func(t *testing.T) {
 		e := setUp(t, table.ReuseIndexUpdate{Content: []byte{0x0a, 0xff}})

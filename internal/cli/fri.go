@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,34 +112,10 @@ func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary
 	view.Indexes = slices.Clone(s.Indexes)
 	for i, m := range view.Indexes {
 		if !m.System && m.CoverageKnown {
-			view.Indexes[i].Coverage = followed(h, m.Coverage)
+			view.Indexes[i].Coverage, _ = h.Follow(m.Coverage)
 		}
 	}
 	return &view, summary, nil
-}
-
-// followed leads a coverage through the history by the rule that readers keep: the
-// fragments of a rewrite go, and what they became comes in if all were covered.
-func followed(h *fri.History, coverage []table.FragmentID) []table.FragmentID {
-	set := map[table.FragmentID]bool{}
-	for _, id := range coverage {
-		set[id] = true
-	}
-	for _, t := range h.All() {
-		all := true
-		for _, d := range t.Sources() {
-			all = all && set[d.ID]
-		}
-		for _, d := range t.Sources() {
-			delete(set, d.ID)
-		}
-		if all {
-			for _, d := range t.Destinations() {
-				set[d.ID] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
 }
 
 func (a *app) friCommand() *cobra.Command {

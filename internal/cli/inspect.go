@@ -127,8 +127,7 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 		doc.Bytes += f.Bytes()
 	}
 	doc.Rows.Live = doc.Rows.Physical - doc.Rows.Deleted
-	opts := compaction.Options{Advice: table.AdvisedReusePolicy(ss.engine)}
-	plan, planErr := compaction.Plan(s, opts)
+	plan, planErr := compaction.PlanSnapshot(ctx, ss.engine, ss.snapshot, compaction.Options{})
 	doc.Indexes = indexesOf(s, plan, planErr)
 	if doc.Gain, err = gainOf(ctx, ss, plan, planErr); err != nil {
 		return nil, err
