@@ -97,6 +97,10 @@ func (e *Engine) newer(ctx context.Context, base *version, transaction string) (
 	if len(h.versions) == 0 {
 		return nil, e.notTable()
 	}
+	if h.scheme != base.scheme {
+		// Renamed since: a version by the old scheme would stand beside the others.
+		return nil, table.ErrVersionTaken
+	}
 	if h.latest() < target {
 		return nil, nil
 	}

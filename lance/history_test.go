@@ -65,6 +65,23 @@ func TestVersionsOfTheOlderNamingScheme(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestACommitDoesNotMixNamingSchemes(t *testing.T) {
+	m := inMemory(t, "ints_basic")
+	e := openStore(t, m)
+	base := load(t, e, 0)
+	for _, p := range m.Names() { // somebody migrates the names meanwhile
+		if v, _, ok := manifest.ParseName(filepath.Base(p)); ok && strings.HasPrefix(p, "_versions/") {
+			move(t, m, p, "_versions/"+manifest.V1.Name(v))
+		}
+	}
+	p := table.Proposal{Base: base, Transaction: table.Transaction{Operation: table.ReserveFragments{Count: 1}}, Change: table.Change{Reserve: 1}}
+	_, err := e.Commit(ctx, p)
+	require.ErrorIs(t, err, table.ErrVersionTaken)
+	p.Base = load(t, e, 0)
+	_, err = e.Commit(ctx, p)
+	require.NoError(t, err)
+}
+
 func TestMixedNamingSchemesAreCorrupt(t *testing.T) {
 	m := inMemory(t, "ints_basic")
 	put(t, m, "_versions/1.manifest", read(t, m, "_versions/"+manifest.V2.Name(1)))

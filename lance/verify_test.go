@@ -134,3 +134,19 @@ func TestCheckFindsAReuseIndexThatIsGone(t *testing.T) {
 	require.Len(t, findings, 1)
 	require.Contains(t, findings[0], "fri: fragment reuse index "+s.Reuse.UUID.String())
 }
+
+// Stock engines record index segments that hold nothing and write no files of them.
+func TestASegmentThatHoldsNothingNeedsNoFiles(t *testing.T) {
+	m := inMemory(t, "with_btree_index")
+	for _, name := range m.Names() {
+		if strings.HasPrefix(name, "_indices/") {
+			require.NoError(t, m.Delete(ctx, name))
+		}
+	}
+	tamper(t, m, func(c *manifest.Contents) {
+		c.Indexes.Indices[0].Files = nil
+		c.Indexes.Indices[0].FragmentBitmap = manifest.CoverageBytes(nil)
+	})
+	findings, _ := check(t, m, 0)
+	require.Empty(t, findings)
+}
