@@ -83,6 +83,10 @@ type WriteOptions struct {
 type NewFragment struct {
 	PhysicalRows uint64     `json:"physical_rows"`
 	Files        []DataFile `json:"files"`
+	// Kept are the identities of the fragment's first rows, in a table with stable
+	// row ids: those that were taken over from rows which the same change deletes.
+	// The rows after them are new, and get theirs at commit.
+	Kept []RowIdentity `json:"kept,omitempty"`
 }
 
 // Written is what a write produced. Objects names every object that was created,
@@ -102,11 +106,25 @@ type FragmentWriter interface {
 	WriteFragments(ctx context.Context, schema Schema, rows iter.Seq2[Batch, error], opts WriteOptions) (Written, error)
 }
 
+// PageCopy says when encoded data may be taken over as it is stored.
+type PageCopy int
+
+const (
+	// CopyAuto: where it is faster and leaves the table as good as encoding anew.
+	CopyAuto PageCopy = iota
+	// CopyAlways: wherever it is right, however small the pieces.
+	CopyAlways
+	// CopyNever: everything is decoded and encoded again.
+	CopyNever
+)
+
 // RewriteRequest asks for the live rows of Sources, in order, as new fragments.
 type RewriteRequest struct {
 	Snapshot *Snapshot
 	Sources  []FragmentID
 	Options  WriteOptions
+	// Copy says which encoded data may be copied. The default is CopyAuto.
+	Copy PageCopy
 	// Threads bounds the parallelism inside the group. The default is 1.
 	Threads int
 	// MemoryLimit bounds the bytes held at a time, roughly; 0 is the engine's

@@ -108,6 +108,9 @@ type Fragment struct {
 	// Deletion refers to the fragment's deletion vector; nil if no row of it
 	// was ever deleted.
 	Deletion *DeletionRef
+	// Kept is [NewFragment.Kept], of a fragment that is to be added. Loaded
+	// fragments do not have it.
+	Kept []RowIdentity
 }
 
 // DeletedRows returns the number of deleted rows.

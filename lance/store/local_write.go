@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,11 @@ func (l *Local) Create(ctx context.Context, name string, opts WriteOptions) (Wri
 	if err != nil {
 		return nil, localError("create", name, err)
 	}
-	return &localWriter{f: f, w: bufio.NewWriterSize(f, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
+	var to io.Writer = f
+	if !opts.NoSync {
+		to = &writebackFile{f: f}
+	}
+	return &localWriter{f: f, w: bufio.NewWriterSize(to, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {
