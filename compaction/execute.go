@@ -140,12 +140,17 @@ func write(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, m *me
 	opts := table.WriteOptions{MaxRows: t.Writing.MaxRows, MaxBytes: t.Writing.MaxBytes, NoSync: t.Writing.NoSync}
 	if rw, ok := e.(table.Rewriter); ok {
 		w, err := rw.RewriteGroup(ctx, table.RewriteRequest{
-			Snapshot: s, Sources: t.SourceIDs(), Options: opts,
+			Snapshot: s, Sources: t.SourceIDs(), Options: opts, Copy: t.Writing.Mode.pageCopy(),
 			Threads: max(t.Writing.Threads, 1), MemoryLimit: t.Writing.MemoryLimit,
 			Progress: progress.bytes,
 		})
 		progress.end(err)
 		return w, err
+	}
+	if t.Writing.Mode == ModeCopy {
+		err := table.Unsupportedf("the engine has no pages to copy: use mode %q", ModeAuto)
+		progress.end(err)
+		return table.Written{}, err
 	}
 	rows := e.Rows(ctx, s, t.SourceIDs(), table.ReadOptions{})
 	w, err := e.WriteFragments(ctx, s.Schema, counted(rows, progress), opts)

@@ -236,14 +236,14 @@ func TestExecuteOfATaskThatDoesNotFit(t *testing.T) {
 	require.ErrorContains(t, err, "fragment 1 is not as the task describes it")
 
 	for name, spoil := range map[string]func(*Task){
-		"no sources":       func(t *Task) { t.Sources, t.Rows = nil, 0 },
-		"must ascend":      func(t *Task) { t.Sources = []table.Fragment{t.Sources[1], t.Sources[0]} },
-		"in the task":      func(t *Task) { t.Rows++ },
-		"no read version":  func(t *Task) { t.ReadVersion = 0 },
-		"no bound":         func(t *Task) { t.Writing.MaxRows = 0 },
-		"is not supported": func(t *Task) { t.Writing.Mode = ModeCopy },
-		"of them deleted":  func(t *Task) { t.Sources[0].Deletion = &table.DeletionRef{Rows: 11} },
-		"none of auto":     func(t *Task) { t.Publishing.FRI = "" },
+		"no sources":      func(t *Task) { t.Sources, t.Rows = nil, 0 },
+		"must ascend":     func(t *Task) { t.Sources = []table.Fragment{t.Sources[1], t.Sources[0]} },
+		"in the task":     func(t *Task) { t.Rows++ },
+		"no read version": func(t *Task) { t.ReadVersion = 0 },
+		"no bound":        func(t *Task) { t.Writing.MaxRows = 0 },
+		"is none of":      func(t *Task) { t.Writing.Mode = "fast" },
+		"of them deleted": func(t *Task) { t.Sources[0].Deletion = &table.DeletionRef{Rows: 11} },
+		"none of auto":    func(t *Task) { t.Publishing.FRI = "" },
 	} {
 		bad := task
 		bad.Sources = append([]table.Fragment(nil), task.Sources...)

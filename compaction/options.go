@@ -16,13 +16,29 @@ type Mode string
 
 // The modes.
 const (
-	// ModeAuto lets the engine choose.
+	// ModeAuto lets the engine copy what is worth copying.
 	ModeAuto Mode = "auto"
-	// ModeCopy copies encoded pages without decoding them. Not supported yet.
+	// ModeCopy copies every encoded page of which no row is dropped, however small.
 	ModeCopy Mode = "copy"
 	// ModeReencode decodes every page and encodes the surviving rows anew.
 	ModeReencode Mode = "reencode"
 )
+
+// pageCopy is the mode in the terms of engines.
+func (m Mode) pageCopy() table.PageCopy {
+	switch m {
+	case ModeCopy:
+		return table.CopyAlways
+	case ModeReencode:
+		return table.CopyNever
+	default:
+		return table.CopyAuto
+	}
+}
+
+var modes = []Mode{ModeAuto, ModeCopy, ModeReencode}
+
+const modeNames = "auto, copy, reencode"
 
 // FRIMode says whether a compaction publishes a fragment reuse index.
 type FRIMode string
@@ -156,10 +172,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("compaction: deletion threshold %v is not a share", o.DeletionThreshold)
 	case o.MaxSourceFragments < 0 || o.Threads < 0 || o.MaxAttempts < 0:
 		return fmt.Errorf("compaction: negative bound: source fragments %d, threads %d, attempts %d", o.MaxSourceFragments, o.Threads, o.MaxAttempts)
-	case !slices.Contains([]Mode{ModeAuto, ModeCopy, ModeReencode}, o.Mode):
-		return fmt.Errorf("compaction: mode %q is none of auto, copy, reencode", o.Mode)
-	case o.Mode == ModeCopy:
-		return table.Unsupportedf("compaction: mode copy is not supported yet: use auto or reencode")
+	case !slices.Contains(modes, o.Mode):
+		return fmt.Errorf("compaction: mode %q is none of %s", o.Mode, modeNames)
 	}
 	return o.publishing().validate()
 }

@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -119,8 +120,8 @@ func (t Task) validate() error {
 		return fmt.Errorf("compaction: task on table %s: %d live rows in the sources, %d in the task", t.Table, rows, t.Rows)
 	case t.Writing.MaxRows == 0:
 		return fmt.Errorf("compaction: task on table %s has no bound on the rows of a fragment", t.Table)
-	case t.Writing.Mode != ModeAuto && t.Writing.Mode != ModeReencode:
-		return table.Unsupportedf("compaction: task on table %s: mode %q is not supported", t.Table, t.Writing.Mode)
+	case !slices.Contains(modes, t.Writing.Mode):
+		return fmt.Errorf("compaction: task on table %s: mode %q is none of %s", t.Table, t.Writing.Mode, modeNames)
 	}
 	return t.Publishing.validate()
 }

@@ -168,9 +168,27 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	if err != nil {
 		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
 	}
-	runs := s.runs
-	row := runs[0].start // the next block's first
 	perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
+	for _, p := range copyParts(column, s.runs, r.copies(column, r.group.leaves[leaf], to)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.page >= 0 {
+			err = to.CopyPage(column, p.page)
+			r.blockDone(f, column.Pages()[p.page].Bytes())
+		} else {
+			err = r.reencode(ctx, f, column, leaf, p.runs, perRow, to)
+		}
+		if err != nil {
+			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+		}
+	}
+	return nil
+}
+
+// reencode decodes the pages that runs lie in and gathers their rows.
+func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf int, runs []rowRun, perRow float64, to *datafile.ColumnWriter) error {
+	row := runs[0].start // the next block's first
 	for block, err := range column.BlocksRange(ctx, r.group.leaves[leaf], row, runs[len(runs)-1].end) {
 		if err == nil {
 			err = ctx.Err()
@@ -179,13 +197,13 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 			runs, err = takeRuns(to, block, row, runs)
 		}
 		if err != nil {
-			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+			return err
 		}
 		row += uint64(block.Rows)
 		r.blockDone(f, uint64(float64(block.Rows)*perRow))
 	}
 	if len(runs) > 0 {
-		return table.Corruptf("fragment %d: column %q ends at row %d", source.fragment.ID, r.group.leaves[leaf].Path, row)
+		return table.Corruptf("column %q ends at row %d", r.group.leaves[leaf].Path, row)
 	}
 	return nil
 }

@@ -145,8 +145,9 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	want.EnsureDefaults()
 	require.Equal(t, fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", got))
 
-	_, err = parse("--mode=copy")
-	require.ErrorIs(t, err, table.ErrUnsupported)
+	got, err = parse("--mode=copy")
+	require.NoError(t, err)
+	require.Equal(t, compaction.ModeCopy, got.Mode)
 	for _, args := range [][]string{{"--mode=x"}, {"--max-source-rows=0"}, {"--memory-limit=0"}, {"--threads=0"}, {"--exclude-fragments=a"}} {
 		_, err := parse(args...)
 		require.Equal(t, ExitUsage, ExitCode(err), "%v", args)

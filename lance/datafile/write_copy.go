@@ -1,0 +1,125 @@
+package datafile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
+	"github.com/rehome-db/rehome/table"
+)
+
+// maxCopyPiece bounds what is held of a page while it is copied. Most pages have
+// less.
+const maxCopyPiece = 16 << 20
+
+var copyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// CanCopy says whether page i of src can be taken over as it is stored: everything
+// in a page is relative to the page, so that any page of the same format version
+// can, except one whose values lie elsewhere in its file. That the page can be read
+// as the column's leaf is for [Column.Check] to find out.
+func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
+	if src.file.version != c.w.version || src.blob {
+		return false
+	}
+	switch src.pages[i].Layout.GetLayout().(type) {
+	case *enc21pb.PageLayout_MiniBlock, *enc21pb.PageLayout_Constant, *enc21pb.PageLayout_FullZip:
+		return true
+	default:
+		return false
+	}
+}
+
+// CopyPage appends page i of src, byte for byte, as a page of its own: what was
+// gathered before it is written first. Only for pages that CanCopy allows.
+func (c *ColumnWriter) CopyPage(src *Column, i int) error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	if c.builder.Rows() > 0 {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	p := &src.pages[i]
+	layout, err := proto.MarshalOptions{Deterministic: true}.Marshal(p.Layout)
+	if err != nil {
+		return c.fail(err)
+	}
+	page := &file2pb.ColumnMetadata_Page{Length: p.Rows, Priority: c.paged, Encoding: direct(pageTypeURL, layout)}
+	for _, b := range p.Buffers {
+		page.BufferSizes = append(page.BufferSizes, b.Size)
+	}
+	if page.BufferOffsets, err = c.w.copyPage(src.file.r, p.Buffers); err != nil {
+		return c.fail(src.file.wrap(fmt.Errorf("copy of page %d: %w", i, err)))
+	}
+	c.pages = append(c.pages, page)
+	c.paged += p.Rows
+	c.rows += p.Rows
+	return nil
+}
+
+// copyPage writes the buffers of a page that lie in r, and returns where each lies
+// now.
+func (w *Writer) copyPage(r io.ReaderAt, buffers []encoding.Buffer) ([]uint64, error) {
+	piece := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(piece)
+	offsets := make([]uint64, len(buffers))
+	for i, b := range buffers {
+		var err error
+		if offsets[i], err = w.copyBuffer(r, b, piece); err != nil {
+			return nil, err
+		}
+	}
+	return offsets, nil
+}
+
+// copyBuffer copies one buffer through piece, which it may replace by a larger one.
+func (w *Writer) copyBuffer(r io.ReaderAt, b encoding.Buffer, piece *[]byte) (offset uint64, err error) {
+	if b.Size <= maxCopyPiece {
+		// Whole, so that other columns can be written while this one is read.
+		*piece = slices.Grow((*piece)[:0], int(b.Size))[:b.Size]
+		if err := readInto(r, *piece, b.Offset); err != nil {
+			return 0, err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		offset = w.pos
+		w.write(*piece)
+		w.align()
+		return offset, w.err
+	}
+	*piece = slices.Grow((*piece)[:0], maxCopyPiece)[:maxCopyPiece]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	offset = w.pos
+	for at := b.Offset; at < b.Offset+b.Size; at += maxCopyPiece {
+		part := (*piece)[:min(b.Offset+b.Size-at, maxCopyPiece)]
+		if err := readInto(r, part, at); err != nil {
+			return 0, err // the column cannot be completed: what was written does no harm
+		}
+		w.write(part)
+	}
+	w.align()
+	return offset, w.err
+}
+
+// readInto fills p with what r has at offset.
+func readInto(r io.ReaderAt, p []byte, offset uint64) error {
+	n, err := r.ReadAt(p, int64(offset))
+	switch {
+	case n == len(p):
+		return nil // io.EOF may come together with all that was asked for
+	case err == nil || errors.Is(err, io.EOF):
+		return table.Corruptf("the file ends at %d, within a buffer", offset+uint64(n))
+	default:
+		return err
+	}
+}
