@@ -4,6 +4,8 @@
 //	interop/setup.sh                          # once: the stock engines
 //	go run ./benchmarks/compact               # the headline table, 1,000,000 rows
 //	go run ./benchmarks/compact -rows 20000 -fragments 10 -rounds 1
+//	go run ./benchmarks/compact -deleted 0 -copies -flags=--no-sync
+//	go run ./benchmarks/compact -table narrow -rows 10000000
 //	go run ./benchmarks/compact -sizes        # only how large the results are
 //
 // It prints a table of medians with the ratios to the first stock engine, and
@@ -21,6 +23,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
 	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
@@ -37,15 +40,21 @@ func main() {
 
 // options are the command's flags.
 type options struct {
-	rows, fragments, rounds int
-	format, engines, flags  string
-	sizes, stockOnly        bool
-	dir, name, results      string
+	table                            string
+	rows, fragments, columns, rounds int
+	deleted                          int
+	format, engines, flags           string
+	sizes, stockOnly, copies         bool
+	dir, name, results               string
 }
 
 func run(ctx context.Context, args []string) error {
 	var o options
 	f := flag.NewFlagSet("compact", flag.ContinueOnError)
+	f.StringVar(&o.table, "table", "vectors", "which table: vectors, narrow, wide or texts")
+	f.IntVar(&o.columns, "columns", 2000, "columns of the wide table")
+	f.IntVar(&o.deleted, "deleted", 1, "percent of the rows that are deleted, spread evenly")
+	f.BoolVar(&o.copies, "copies", false, "compare with copying the data files' bytes into one, with and without syncing it, and with pylance's binary copy")
 	f.IntVar(&o.rows, "rows", 1_000_000, "rows of the table")
 	f.IntVar(&o.fragments, "fragments", 100, "fragments of the table")
 	f.IntVar(&o.rounds, "rounds", 5, "runs of each contender, alternating")
@@ -87,17 +96,17 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer writer.Close()
 
-	report := newReport(args)
+	r := report.New("compact", args)
 	if o.sizes {
-		err = compareSizes(ctx, report, writer, specs[0], rehome, o, work)
+		err = compareSizes(ctx, r, writer, specs[0], rehome, o, work)
 	} else {
-		err = compareCosts(ctx, report, writer, specs, rehome, o, work)
+		err = compareCosts(ctx, r, writer, specs, rehome, o, work)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Print(report)
-	return report.save(o.results, o.resultName())
+	fmt.Print(r)
+	return r.Save(o.results, o.resultName())
 }
 
 func sourceDir() string {
@@ -112,8 +121,27 @@ func (o options) resultName() string {
 	case o.sizes:
 		return "compact-sizes"
 	default:
-		return fmt.Sprintf("compact-%drows-%s", o.rows, o.format)
+		return fmt.Sprintf("compact-%s-%drows-%ddeleted-%s", o.table, o.rows, o.deleted, o.format)
 	}
+}
+
+// workload is the table that the flags describe.
+func (o options) workload() (workload.Table, error) {
+	var t workload.Table
+	switch o.table {
+	case "vectors":
+		t = workload.Vectors(o.rows, o.fragments)
+	case "narrow":
+		t = workload.Narrow(o.rows, o.fragments)
+	case "wide":
+		t = workload.Wide(o.rows, o.fragments, o.columns)
+	case "texts":
+		t = workload.Texts(o.rows, o.fragments)
+	default:
+		return t, fmt.Errorf("no table %q: there are vectors, narrow, wide and texts", o.table)
+	}
+	t.DeletePercent, t.DataFormat = o.deleted, o.format
+	return t, nil
 }
 
 func stockEngines(list string) ([]interop.Spec, error) {
@@ -133,9 +161,11 @@ func stockEngines(list string) ([]interop.Spec, error) {
 }
 
 // compareCosts runs every contender in every round on a copy of one table.
-func compareCosts(ctx context.Context, r *report, writer *interop.Engine, specs []interop.Spec, rehome []versus.Contender, o options, work string) error {
-	table := workload.Vectors(o.rows, o.fragments)
-	table.DataFormat = o.format
+func compareCosts(ctx context.Context, r *report.Report, writer *interop.Engine, specs []interop.Spec, rehome []versus.Contender, o options, work string) error {
+	table, err := o.workload()
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(work, "table", "t.lance")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -147,12 +177,15 @@ func compareCosts(ctx context.Context, r *report, writer *interop.Engine, specs 
 	if err != nil {
 		return err
 	}
-	r.printf("Table: %d rows (int64, utf8, vector of 128 float32) in %d fragments, %d %% of the rows deleted, data format %s, %d data bytes, written by %s.\n",
-		o.rows, o.fragments, table.DeletePercent, o.format, bytes, writer.Name)
+	r.Printf("Table: %s, %d rows in %d fragments, %d columns, %d %% of the rows deleted, data format %s, %d data bytes, written by %s.\n",
+		table.Name, o.rows, o.fragments, 1+len(table.Columns), table.DeletePercent, o.format, bytes, writer.Name)
 
 	var contenders []versus.Contender
 	for _, s := range specs {
 		contenders = append(contenders, versus.Stock(s))
+	}
+	if o.copies {
+		contenders = append(contenders, versus.StockCopy(interop.PyLance14), versus.Bytes(false), versus.Bytes(true))
 	}
 	contenders = append(contenders, rehome...)
 	costs := make([][]versus.Cost, len(contenders))
@@ -168,6 +201,6 @@ func compareCosts(ctx context.Context, r *report, writer *interop.Engine, specs 
 			fmt.Fprintf(os.Stderr, "round %d: %s: %v\n", round+1, contenders[at].Name, cost.Wall)
 		}
 	}
-	r.costs(contenders, costs)
+	printCosts(r, contenders, costs)
 	return nil
 }

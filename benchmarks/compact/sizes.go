@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
+	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
 	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
@@ -17,9 +18,9 @@ const largestRatio = 1.3
 
 // compareSizes compacts the golden tables and a table of each family of types with
 // the stock engine and with rehome, and compares the sizes of the new data files.
-func compareSizes(ctx context.Context, r *report, writer *interop.Engine, spec interop.Spec, rehome []versus.Contender, o options, work string) error {
-	r.printf("Sizes of the data files that compaction made, in bytes. Tables that either leaves alone, or that rehome does not support, are not listed.\n\n")
-	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', tabwriter.AlignRight)
+func compareSizes(ctx context.Context, r *report.Report, writer *interop.Engine, spec interop.Spec, rehome []versus.Contender, o options, work string) error {
+	r.Printf("Sizes of the data files that compaction made, in bytes. Tables that either leaves alone, or that rehome does not support, are not listed.\n\n")
+	w := tabwriter.NewWriter(r, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "table\tstock\trehome\tratio\t")
 	stock := versus.Stock(spec)
 	worst, worstTable := 0.0, ""
@@ -75,7 +76,7 @@ func compareSizes(ctx context.Context, r *report, writer *interop.Engine, spec i
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	r.printf("\nLargest ratio: %.2f (%s)\n", worst, worstTable)
+	r.Printf("\nLargest ratio: %.2f (%s)\n", worst, worstTable)
 	if worst > largestRatio {
 		return fmt.Errorf("table %s is %.2f times the stock engine's size, more than %.1f", worstTable, worst, largestRatio)
 	}

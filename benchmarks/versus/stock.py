@@ -1,6 +1,6 @@
 """Runs one compact_files() of pylance and prints what it cost.
 
-python stock.py TABLE
+python stock.py TABLE [COMPACTION_MODE]
 """
 
 import json
@@ -18,8 +18,9 @@ import lance  # noqa: E402
 
 ds = lance.dataset(sys.argv[1])
 ds.count_rows()
+options = {"compaction_mode": sys.argv[2]} if len(sys.argv) > 2 else {}
 cpu_before, start = cpu(), time.perf_counter()
-stats = ds.optimize.compact_files()
+stats = ds.optimize.compact_files(**options)
 wall, used = time.perf_counter() - start, cpu() - cpu_before
 print(
     json.dumps(

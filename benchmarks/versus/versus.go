@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -42,7 +44,15 @@ type Contender struct {
 }
 
 // Stock is a stock engine's own maintenance.
-func Stock(s interop.Spec) Contender {
+func Stock(s interop.Spec) Contender { return stock(s, s.Name, "") }
+
+// StockCopy is the maintenance of a stock engine on Lance 14 that copies encoded
+// pages where it can.
+func StockCopy(s interop.Spec) Contender {
+	return stock(s, s.Name+" binary copy", "try_binary_copy")
+}
+
+func stock(s interop.Spec, name, mode string) Contender {
 	engine := filepath.Join(interop.EnginesDir(), s.Name)
 	argv := []string{"node", filepath.Join(sourceDir(), "stock.mjs"), engine}
 	command := "optimize() of " + s.Name
@@ -50,8 +60,12 @@ func Stock(s interop.Spec) Contender {
 		argv = []string{filepath.Join(engine, "venv", "bin", "python"), filepath.Join(sourceDir(), "stock.py")}
 		command = "compact_files() of " + s.Name
 	}
-	return Contender{Name: s.Name, Command: command, Run: func(ctx context.Context, path string) (Cost, error) {
-		out, cost, err := run(ctx, append(slices.Clone(argv), path))
+	return Contender{Name: name, Command: command, Run: func(ctx context.Context, path string) (Cost, error) {
+		args := append(slices.Clone(argv), path)
+		if mode != "" {
+			args = append(args, mode)
+		}
+		out, cost, err := run(ctx, args)
 		if err != nil {
 			return cost, err
 		}
@@ -68,6 +82,48 @@ func Stock(s interop.Spec) Contender {
 		cost.FragmentsRemoved, cost.FragmentsAdded = r.FragmentsRemoved, r.FragmentsAdded
 		return cost, nil
 	}}
+}
+
+// Bytes copies the bytes of all data files into one new file, and syncs it or not:
+// what nothing that reads and writes them can beat by much.
+func Bytes(sync bool) Contender {
+	name := "cat"
+	if sync {
+		name = "cat and sync"
+	}
+	return Contender{Name: name, Command: name + " of the data files", Run: func(ctx context.Context, path string) (Cost, error) {
+		start := time.Now()
+		err := concatenate(ctx, filepath.Join(path, "data"), sync)
+		return Cost{Wall: time.Since(start), FragmentsAdded: 1}, err
+	}}
+}
+
+func concatenate(ctx context.Context, dir string, sync bool) (err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(dir, "all"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	buffer := make([]byte, 8<<20)
+	for _, f := range files {
+		in, err := os.Open(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return err
+		}
+		// Not file to file, which the kernel may do without moving a byte.
+		_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, buffer)
+		if err := errors.Join(err, in.Close(), ctx.Err()); err != nil {
+			return err
+		}
+	}
+	if sync {
+		return out.Sync()
+	}
+	return nil
 }
 
 // Rehome is `rehome compact` with the given flags.

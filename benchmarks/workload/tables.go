@@ -9,16 +9,52 @@ import (
 )
 
 // Vectors is the table of the headline comparison: an id, a short string and a
-// vector of 128 floats that no encoding makes smaller; one row in a hundred is
-// deleted.
+// vector of 128 floats that no encoding makes smaller.
 func Vectors(rows, fragments int) Table {
 	return Table{
-		Name: "vectors", Rows: rows, Fragments: fragments, DeletePercent: 1,
+		Name: "vectors", Rows: rows, Fragments: fragments,
 		Columns: []Column{
 			text("s", false, func(_ *rand.Rand, row int) string { return fmt.Sprintf("value-%d", row*2654435761%1000003) }),
 			vector("vec", 128),
 		},
 	}
+}
+
+// Narrow is a table of five integers, the id among them, and two strings.
+func Narrow(rows, fragments int) Table {
+	return Table{
+		Name: "narrow", Rows: rows, Fragments: fragments,
+		Columns: []Column{
+			number("kind", arrow.PrimitiveTypes.Int32, 0, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(20) }),
+			number("at", arrow.PrimitiveTypes.Int64, 0, func(rng *rand.Rand, row int) int64 { return 1_700_000_000_000 + int64(row)*1000 + rng.Int64N(1000) }),
+			number("amount", arrow.PrimitiveTypes.Int64, 10, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(2_000_001) - 1_000_000 }),
+			number("hash", arrow.PrimitiveTypes.Int64, 0, func(rng *rand.Rand, _ int) int64 { return rng.Int64() }),
+			text("user", false, func(rng *rand.Rand, _ int) string { return fmt.Sprintf("user-%06x", rng.Uint32()>>8) }),
+			text("country", true, func(rng *rand.Rand, _ int) string { return fmt.Sprintf("country-%d", rng.IntN(60)) }),
+		},
+	}
+}
+
+// Wide is a table of so many columns: integers, floats and short strings in turns.
+func Wide(rows, fragments, columns int) Table {
+	t := Table{Name: "wide", Rows: rows, Fragments: fragments}
+	for i := range columns - 1 {
+		name := fmt.Sprintf("c%d", i)
+		switch i % 3 {
+		case 0:
+			t.Columns = append(t.Columns, number(name, arrow.PrimitiveTypes.Int64, 10, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(100_000) }))
+		case 1:
+			t.Columns = append(t.Columns, float(name, 0, func(rng *rand.Rand, _ int) float64 { return rng.Float64() }))
+		default:
+			t.Columns = append(t.Columns, text(name, true, func(rng *rand.Rand, _ int) string { return fmt.Sprintf("value-%d", rng.IntN(5000)) }))
+		}
+	}
+	return t
+}
+
+// Texts is a table of long strings, 8 KiB each on average.
+func Texts(rows, fragments int) Table {
+	return Table{Name: "texts", Rows: rows, Fragments: fragments, Columns: []Column{text("text", false, sentence(1500))}}
 }
 
 // Typed returns small tables, one for each family of column types, each with the
