@@ -6,8 +6,9 @@
 // the cost is one step a range and the bytes themselves, where copying by a list of
 // row numbers would take one step a row.
 //
-// Ranges are half-open, ascending and disjoint. Nulls stay what they are, slots
-// below a null included: a copy never reads what a null hides as a value.
+// Ranges are half-open. As a rule they ascend and are disjoint; [Take] is for rows in
+// any order, some of them more than once. Nulls stay what they are, slots below a
+// null included: a copy never reads what a null hides as a value.
 //
 // Shared with the original, not copied: dictionaries, the character data that views
 // point into, and the items of list views and dense unions.

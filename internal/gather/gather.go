@@ -43,7 +43,7 @@ func Check(dt arrow.DataType) error {
 	}
 }
 
-// Array returns the rows of arr in the ranges, which are ascending, disjoint and
+// Array returns the rows of arr in the ranges, one range after the other; they are
 // within arr. The caller releases the result.
 func Array(mem memory.Allocator, arr arrow.Array, ranges []Range) (arrow.Array, error) {
 	if err := Check(arr.DataType()); err != nil {
@@ -54,11 +54,44 @@ func Array(mem memory.Allocator, arr arrow.Array, ranges []Range) (arrow.Array, 
 	return array.MakeFromData(d), nil
 }
 
+// Take returns the given rows of arr, in the order given, which may be any: rows may
+// come again and need not ascend. It takes a step for every run of consecutive rows.
+// What rows that come again add up to must fit the offsets of arr's type: below 2 GiB
+// of text in a string array, for example. The caller releases the result.
+func Take(mem memory.Allocator, arr arrow.Array, rows []int) (arrow.Array, error) {
+	return Array(mem, arr, Runs(rows))
+}
+
+// Runs puts row numbers in the form of ranges, in the order given.
+func Runs(rows []int) []Range {
+	var out []Range
+	for _, r := range rows {
+		if n := len(out); n > 0 && out[n-1].End == r {
+			out[n-1].End++
+			continue
+		}
+		out = append(out, Range{r, r + 1})
+	}
+	return out
+}
+
+// whole says whether the ranges are the rows [0, n), in order.
+func whole(ranges []Range, n int) bool {
+	at := 0
+	for _, r := range ranges {
+		if r.Start != at {
+			return false
+		}
+		at = r.End
+	}
+	return at == n
+}
+
 // gather is Array on a checked type.
 func gather(mem memory.Allocator, d arrow.ArrayData, ranges []Range) arrow.ArrayData {
 	n := Len(ranges)
 	switch {
-	case n == d.Len():
+	case n == d.Len() && whole(ranges, n):
 		d.Retain()
 		return d
 	case n == 0:

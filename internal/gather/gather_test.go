@@ -248,6 +248,42 @@ func TestGatherTwice(t *testing.T) {
 	})
 }
 
+// Rows can be taken in any order and more than once.
+func TestTakeRowsInAnyOrder(t *testing.T) {
+	for _, dt := range types {
+		t.Run(dt.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+				defer mem.AssertSize(t, 0)
+				arr := drawArray(t, mem, dt)
+				defer arr.Release()
+				var rows []int
+				if arr.Len() > 0 {
+					rows = rapid.SliceOfN(rapid.IntRange(0, arr.Len()-1), 0, 2*arr.Len()).Draw(t, "rows")
+				}
+				got, err := gather.Take(mem, arr, rows)
+				require.NoError(t, err)
+				defer got.Release()
+				require.Equal(t, len(rows), got.Len())
+				for i, r := range rows {
+					want, have := array.NewSlice(arr, int64(r), int64(r+1)), array.NewSlice(got, int64(i), int64(i+1))
+					require.True(t, array.Equal(want, have), "row %d: want %v, got %v", i, want, have)
+					want.Release()
+					have.Release()
+				}
+			})
+		})
+	}
+}
+
+func TestTakeTheSameRowsInAnotherOrder(t *testing.T) {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	b.AppendValues([]string{"a", "bb", "ccc"}, nil)
+	got, err := gather.Take(memory.DefaultAllocator, b.NewArray(), []int{2, 0, 1})
+	require.NoError(t, err)
+	require.Equal(t, `["ccc" "a" "bb"]`, got.String())
+}
+
 func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 	ree := arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String)
 	for _, dt := range []arrow.DataType{ree, arrow.ListOf(ree), arrow.StructOf(arrow.Field{Name: "x", Type: ree})} {
