@@ -177,6 +177,12 @@ type Committer interface {
 	// itself made (transaction file, external reuse index) are deleted, unless
 	// the outcome is unknown.
 	//
+	// In a table with stable row ids the engine gives the rows of added fragments
+	// theirs. Rows that a Rewrite moved keep what they had, by the rewrite's groups;
+	// the first rows of any other fragment have the identities in Fragment.Kept, and
+	// all others are new. A kept identity is that of a row which lives in Base and
+	// which the change deletes; if no live row has it, that is ErrConflict.
+	//
 	// The engine refuses, before it writes, a change that breaks the model: an
 	// id that was used before, a fragment to remove that is not there, a file
 	// that does not exist.

@@ -71,6 +71,9 @@ type IndexMeta struct {
 	System bool
 	// Reuse is how readers treat the index behind a fragment reuse index.
 	Reuse ReuseSupport
+	// ByAddress says that the index holds row addresses, for all that is known, also in
+	// a table with stable row ids, whose other indexes hold those.
+	ByAddress bool
 	// Handle is the engine's own.
 	Handle any
 }

@@ -16,6 +16,13 @@
 // that nobody can tell: the object may or may not be there, and the caller must
 // look. Every other error means that the object was not made.
 //
+// # Identity
+//
+// A name is not an identity: a table may be dropped and made again in the same place,
+// with versions of the same names. What is remembered of an object is therefore kept
+// under [Store.ID], name, size and token ([Info.Token]). A listing and an open file
+// say all of it without a read.
+//
 // # Implementations
 //
 // [Local] keeps objects as files. A commit there is a hard link of a synced

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Local is a [Store] of files under a directory. Files are readable by all and
@@ -36,13 +37,20 @@ func (l *Local) path(name string) (string, error) {
 	return filepath.Join(l.root, filepath.FromSlash(name)), nil
 }
 
+// ID implements [Store]: the directory. Links in the way to it are not followed, so
+// a directory that is reached in two ways has two.
+func (l *Local) ID() string { return "file:" + l.root }
+
 type localFile struct {
-	f    *os.File
-	name string
-	size int64
+	f     *os.File
+	name  string
+	size  int64
+	token string
 }
 
 func (f *localFile) Size() int64 { return f.size }
+
+func (f *localFile) Token() string { return f.token }
 
 func (f *localFile) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
@@ -57,6 +65,7 @@ func (l *Local) Open(ctx context.Context, name string) (File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	now := time.Now()
 	f, err := os.Open(p)
 	if err != nil {
 		return nil, localError("open", name, err)
@@ -69,7 +78,7 @@ func (l *Local) Open(ctx context.Context, name string) (File, error) {
 		f.Close()
 		return nil, err
 	}
-	return &localFile{f: f, name: name, size: st.Size()}, nil
+	return &localFile{f: f, name: name, size: st.Size(), token: token(st, now)}, nil
 }
 
 // Stat implements [Store].
@@ -100,6 +109,7 @@ func (l *Local) List(ctx context.Context, dir string) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	now := time.Now()
 	entries, err := os.ReadDir(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -121,10 +131,54 @@ func (l *Local) List(ctx context.Context, dir string) ([]Info, error) {
 			return nil, localError("list", dir, err)
 		}
 		if st.Mode().IsRegular() {
-			out = append(out, Info{Name: e.Name(), Size: uint64(st.Size()), Modified: st.ModTime()})
+			out = append(out, Info{Name: e.Name(), Size: uint64(st.Size()), Modified: st.ModTime(), Token: token(st, now)})
 		}
 	}
 	return out, nil
+}
+
+// ListAll implements [Store]. A link to a directory is followed if it is dir
+// itself, and not below it.
+func (l *Local) ListAll(ctx context.Context, dir string) ([]Info, error) {
+	p, err := l.path(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Info
+	now := time.Now()
+	files := os.DirFS(p)
+	err = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || e.IsDir() {
+			return gone(err)
+		}
+		st, err := fs.Stat(files, name)
+		if err != nil {
+			return gone(err)
+		}
+		if st.Mode().IsRegular() {
+			out = append(out, Info{Name: name, Size: uint64(st.Size()), Modified: st.ModTime(), Token: token(st, now)})
+		}
+		return nil
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, localError("list", dir, err)
+	}
+	return out, nil
+}
+
+// gone forgives what was deleted since its directory was read, the directory that
+// was to be listed included.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Delete implements [Store].

@@ -4,9 +4,18 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
+
+// inode is the number of a file among those of its file system.
+func inode(st fs.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return uint64(sys.Ino)
+	}
+	return 0
+}
 
 // syncDir makes the names in dir durable.
 func syncDir(dir string) error {

@@ -6,12 +6,16 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Mem is a [Store] in memory, for tests and for tables that need not last.
 type Mem struct {
+	id      uint64
 	mu      sync.RWMutex
 	objects map[string]memObject
 }
@@ -19,10 +23,25 @@ type Mem struct {
 type memObject struct {
 	data     []byte // never changed once stored
 	modified time.Time
+	number   uint64 // no other object's, in any store
 }
 
+func (o memObject) info(name string) Info {
+	return Info{Name: name, Size: uint64(len(o.data)), Modified: o.modified, Token: o.token()}
+}
+
+func (o memObject) token() string { return strconv.FormatUint(o.number, 36) }
+
+// numbers counts stores and objects in memory, so that each has a number of its own.
+var numbers atomic.Uint64
+
 // NewMem returns an empty store.
-func NewMem() *Mem { return &Mem{objects: map[string]memObject{}} }
+func NewMem() *Mem { return newMem(map[string]memObject{}) }
+
+func newMem(objects map[string]memObject) *Mem { return &Mem{id: numbers.Add(1), objects: objects} }
+
+// ID implements [Store]: no two stores in memory have the same.
+func (m *Mem) ID() string { return "memory:" + strconv.FormatUint(m.id, 36) }
 
 // String implements [Store].
 func (m *Mem) String() string { return "memory" }
@@ -43,7 +62,12 @@ func (m *Mem) get(ctx context.Context, name string) (memObject, error) {
 	return o, nil
 }
 
-type memFile struct{ bytes.Reader }
+type memFile struct {
+	bytes.Reader
+	token string
+}
+
+func (f *memFile) Token() string { return f.token }
 
 func (f *memFile) Close() error { return nil }
 
@@ -53,7 +77,7 @@ func (m *Mem) Open(ctx context.Context, name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &memFile{}
+	f := &memFile{token: o.token()}
 	f.Reset(o.data)
 	return f, nil
 }
@@ -77,7 +101,26 @@ func (m *Mem) List(ctx context.Context, dir string) ([]Info, error) {
 	var out []Info
 	for name, o := range m.objects {
 		if path.Dir(name) == dir {
-			out = append(out, Info{Name: path.Base(name), Size: uint64(len(o.data)), Modified: o.modified})
+			out = append(out, o.info(path.Base(name)))
+		}
+	}
+	return out, nil
+}
+
+// ListAll implements [Store].
+func (m *Mem) ListAll(ctx context.Context, dir string) ([]Info, error) {
+	if err := CheckName(dir); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var out []Info
+	for name, o := range m.objects {
+		if below, ok := strings.CutPrefix(name, dir+"/"); ok {
+			out = append(out, o.info(below))
 		}
 	}
 	return out, nil
@@ -130,7 +173,7 @@ func (m *Mem) put(name string, data []byte, replace bool) error {
 	if _, taken := m.objects[name]; taken && !replace {
 		return exists(name)
 	}
-	m.objects[name] = memObject{data: data, modified: time.Now()}
+	m.objects[name] = memObject{data: data, modified: time.Now(), number: numbers.Add(1)}
 	return nil
 }
 
@@ -175,7 +218,7 @@ func (m *Mem) Delete(ctx context.Context, name string) error {
 func (m *Mem) Clone() *Mem {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &Mem{objects: maps.Clone(m.objects)}
+	return newMem(maps.Clone(m.objects))
 }
 
 // Names returns the names of all objects, sorted.

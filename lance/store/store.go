@@ -31,6 +31,12 @@ type Store interface {
 	// List returns the objects directly under dir, in no particular order.
 	List(ctx context.Context, dir string) ([]Info, error)
 
+	// ListAll returns the objects under dir at any depth, in no particular order,
+	// each by its path below dir. Unlike List it also returns what unfinished
+	// writes left behind, under names that mean nothing: it is for counting and
+	// for cleaning up.
+	ListAll(ctx context.Context, dir string) ([]Info, error)
+
 	// Create starts a new object, whose name must be unused ([ErrExists]). It is
 	// there for certain, and whole, when the writer was closed.
 	Create(ctx context.Context, name string, opts WriteOptions) (Writer, error)
@@ -47,6 +53,11 @@ type Store interface {
 
 	// String names the root, for messages.
 	String() string
+
+	// ID names the root, for caches that serve several stores: two stores have the
+	// same ID only if they are views of the same objects. Empty if that cannot be
+	// told.
+	ID() string
 }
 
 // File is an object opened for reading. ReadAt may be called concurrently; Close
@@ -55,6 +66,8 @@ type File interface {
 	io.ReaderAt
 	io.Closer
 	Size() int64
+	// Token is [Info.Token] of what was opened.
+	Token() string
 }
 
 // Writer is an object being written, by one goroutine. Exactly one of Close and
@@ -76,12 +89,17 @@ type WriteOptions struct {
 
 // Info is one listed object.
 type Info struct {
-	// Name is the last element of the object's path.
+	// Name is the last element of the object's path; of ListAll the path below
+	// the directory that was listed.
 	Name string
 	// Size in bytes.
 	Size uint64
 	// Modified is when the object was written, by the store's clock.
 	Modified time.Time
+	// Token tells contents apart that an object had under its name one after the
+	// other: whoever finds the same name, size and token again finds the same bytes.
+	// Empty if the store cannot promise that, or not yet.
+	Token string
 }
 
 // CheckName refuses a path that could leave the root: such a name can only come
@@ -101,6 +119,11 @@ func ReadAll(ctx context.Context, s Store, name string, limit int64) ([]byte, er
 		return nil, err
 	}
 	defer f.Close()
+	return ReadFile(f, name, limit)
+}
+
+// ReadFile is [ReadAll] of an object that is open; name is for messages.
+func ReadFile(f File, name string, limit int64) ([]byte, error) {
 	size := f.Size()
 	if size > limit {
 		return nil, table.Corruptf("store: %s is %d bytes, more than the %d that such an object may have", name, size, limit)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,4 +150,47 @@ func TestFaultPolicies(t *testing.T) {
 	require.ErrorIs(t, put(s, "c"), store.ErrAmbiguous)
 	require.NoError(t, put(s, "d"))
 	require.Equal(t, []string{"a", "b", "d"}, inner.Names())
+}
+
+// A file that could be written again within the same step of the clock has no token.
+func TestYoungFilesHaveNoToken(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.NewLocal(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.PutIfAbsent(t.Context(), "x", []byte("x")))
+	for _, c := range []struct {
+		age   time.Duration
+		whole bool // seconds
+		want  bool
+	}{
+		{age: -time.Hour}, {age: 0}, {age: 10 * time.Millisecond}, {age: time.Second, want: true},
+		{age: 2 * time.Second, whole: true}, {age: 5 * time.Second, whole: true, want: true}, {age: 9000 * time.Hour, want: true},
+	} {
+		at := time.Now().Add(-c.age)
+		if c.whole {
+			at = at.Truncate(time.Second)
+		} else if at.Nanosecond() == 0 {
+			at = at.Add(-time.Nanosecond)
+		}
+		require.NoError(t, os.Chtimes(filepath.Join(dir, "x"), at, at))
+		f, err := s.Open(t.Context(), "x")
+		require.NoError(t, err)
+		require.Equal(t, c.want, f.Token() != "", "%v old: %q", c.age, f.Token())
+		require.NoError(t, f.Close())
+	}
+}
+
+func TestStoresOfOnePlaceHaveOneID(t *testing.T) {
+	dir := t.TempDir()
+	id := func(p string) string {
+		s, err := store.NewLocal(p)
+		require.NoError(t, err)
+		return s.ID()
+	}
+	require.Equal(t, id(dir), id(dir+"/sub/.."))
+	require.NotEqual(t, id(dir), id(dir+"/sub"))
+	m := store.NewMem()
+	require.NotEqual(t, m.ID(), store.NewMem().ID())
+	require.NotEqual(t, m.ID(), m.Clone().ID())
+	require.Equal(t, m.ID(), m.ID())
 }

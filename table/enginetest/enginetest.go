@@ -76,6 +76,7 @@ func Run(t *testing.T, cfg Config) {
 		{"Load", testLoad},
 		{"Transactions", testTransactions},
 		{"Rows", testRows},
+		{"Take", testTake},
 		{"WriteFragments", testWrite},
 		{"Deletions", testDeletions},
 		{"Commit", testCommit},

@@ -162,6 +162,9 @@ func (s *Store) run(kind Kind, name string, do func() error) error {
 // String implements [store.Store].
 func (s *Store) String() string { return s.inner.String() }
 
+// ID implements [store.Store].
+func (s *Store) ID() string { return s.inner.ID() }
+
 type file struct {
 	store.File
 	s    *Store
@@ -204,6 +207,15 @@ func (s *Store) Stat(ctx context.Context, name string) (n uint64, err error) {
 func (s *Store) List(ctx context.Context, dir string) (out []store.Info, err error) {
 	err = s.run(List, dir, func() error {
 		out, err = s.inner.List(ctx, dir)
+		return err
+	})
+	return out, err
+}
+
+// ListAll implements [store.Store]. To a policy it is a List.
+func (s *Store) ListAll(ctx context.Context, dir string) (out []store.Info, err error) {
+	err = s.run(List, dir, func() error {
+		out, err = s.inner.ListAll(ctx, dir)
 		return err
 	})
 	return out, err

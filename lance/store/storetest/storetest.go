@@ -116,6 +116,61 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		require.False(t, infos[0].Modified.IsZero())
 	})
 
+	t.Run("a deep listing has everything below a directory", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		for _, name := range []string{"top", "v/1", "v/22", "v/deep/3", "v/deep/er/4", "vv/5"} {
+			require.NoError(t, s.PutIfAbsent(ctx, name, []byte(name)))
+		}
+		infos, err := s.ListAll(ctx, "v")
+		require.NoError(t, err)
+		got := map[string]uint64{}
+		for _, info := range infos {
+			got[info.Name] = info.Size
+			require.False(t, info.Modified.IsZero())
+		}
+		require.Equal(t, map[string]uint64{"1": 3, "22": 4, "deep/3": 8, "deep/er/4": 11}, got)
+		infos, err = s.ListAll(ctx, "nothing")
+		require.NoError(t, err)
+		require.Empty(t, infos)
+		_, err = s.ListAll(ctx, "../v")
+		require.ErrorIs(t, err, table.ErrCorrupt)
+	})
+
+	t.Run("a token tells contents of one name apart", func(t *testing.T) {
+		s, ctx := open(t), context.Background()
+		seen := map[string]string{}
+		for i, write := range []func(data []byte) error{
+			func(data []byte) error { return s.PutIfAbsent(ctx, "v/x", data) },
+			func(data []byte) error { return s.Put(ctx, "v/x", data, store.WriteOptions{}) },
+			func(data []byte) error { return s.Put(ctx, "v/x", data, store.WriteOptions{NoSync: true}) },
+			func(data []byte) error {
+				return errors.Join(s.Delete(ctx, "v/x"), s.PutIfAbsent(ctx, "v/x", data))
+			},
+		} {
+			data := fmt.Sprintf("content %d", i) // always as long
+			require.NoError(t, write([]byte(data)))
+			for again := true; again; {
+				f, err := s.Open(ctx, "v/x")
+				require.NoError(t, err)
+				token := f.Token()
+				require.NoError(t, f.Close())
+				infos, err := s.List(ctx, "v")
+				require.NoError(t, err)
+				require.Len(t, infos, 1)
+				again = infos[0].Token == "" // not yet
+				for _, token := range []string{token, infos[0].Token} {
+					if was, ok := seen[token]; token != "" && ok {
+						require.Equal(t, was, data, "token %s", token)
+					}
+				}
+				if !again {
+					seen[infos[0].Token] = data
+				}
+			}
+		}
+		require.Len(t, seen, 4)
+	})
+
 	t.Run("names stay under the root", func(t *testing.T) {
 		s, ctx := open(t), context.Background()
 		for _, name := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\x00b"} {
