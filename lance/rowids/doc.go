@@ -1,0 +1,44 @@
+// Package rowids is the codec of what the Lance format keeps about every row of a
+// fragment in a table with stable row ids: its id ([Sequence]) and the versions that
+// created and last updated it ([Versions]). Both list one value for each physical
+// row, in order, deleted rows included, so that a row's offset is its position.
+//
+// # Sequences of ids
+//
+// Ids are given out in order, so most fragments hold one range of them; updates and
+// compactions punch holes and put pieces together. A sequence is therefore a list of
+// segments, each in the cheapest of five forms:
+//
+//	Range            10 11 12 13          start, end
+//	RangeWithHoles   10 11 __ 13          the range, and what is missing in it
+//	RangeWithBitmap  10 __ 12 __ 14       the range, and a bit for each number of it
+//	SortedArray      10 900 7000          ascending
+//	Array            12 10 900            any order: rows that an update moved
+//
+// The numbers of the arrays, and the holes, are offsets from the smallest of them, of
+// 16, 32 or 64 bits, as large as they have to be.
+//
+// # Invariants
+//
+//   - Sequence and Versions never change; operations return new ones that may share
+//     bytes with the old. They are safe for concurrent use.
+//   - Decoding checks everything that the other methods rely on: ranges that go
+//     forward, holes that ascend within their range, bitmaps as long as their range
+//     is, sorted arrays that are sorted, a total of as many rows as the fragment has.
+//     It allocates no more than a small multiple of the bytes it is given: a segment
+//     keeps its stored form, and numbers are read where they lie.
+//   - Work grows with the runs of consecutive ids, not with the ids, except in arrays.
+//   - That an id occurs once is not checked here: a row that was updated leaves its id
+//     behind at a place that is deleted, and only who knows the deletions can tell.
+//
+// # Worked example
+//
+// Two fragments hold the ids 0 to 5 and 6 to 9. Rows 1 and 2 of the first are dead.
+// They are compacted into fragments of four and four rows:
+//
+//	a := Range(0, 6).Select(live)         0 3 4 5      the dead ones dropped
+//	b := Range(6, 10)                     6 7 8 9
+//	Rechunk([]*Sequence{a, b}, 4, 4)      [0 3 4 5] [6 7 8 9]
+//
+// docs/format/rowids.md describes the bytes.
+package rowids
