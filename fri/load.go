@@ -15,9 +15,17 @@ type PartitionOpener interface {
 	Partitions(s *table.Snapshot) (PartitionSource, error)
 }
 
-// Load reads the history of a version, empty if it has none, with a way to its label
-// files if the engine is a [PartitionOpener]; those are read under ctx, which has to
-// last as long as the history is used.
+// Sessioned is implemented by an engine that has a session for the histories of its
+// tables.
+type Sessioned interface {
+	// ReuseSession returns the session, nil if there is none.
+	ReuseSession() *Session
+}
+
+// Load reads the history of a version, empty if it has none: in the engine's session
+// if that is [Sessioned] and has one, and with a way to its label files if it is a
+// [PartitionOpener]; those are read under ctx, which has to last as long as the
+// history is used.
 func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, error) {
 	content, err := e.ReuseIndex(ctx, s)
 	if err != nil {
@@ -27,6 +35,11 @@ func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, err
 	if s.Reuse != nil {
 		if h, err = Decode(content, s.Reuse.IndexVersion); err != nil {
 			return nil, fmt.Errorf("fri: table %s version %d: %w", s.Table, s.Version, err)
+		}
+	}
+	if r, ok := e.(Sessioned); ok {
+		if session := r.ReuseSession(); session != nil {
+			h = session.Attach(h)
 		}
 	}
 	if p, ok := e.(PartitionOpener); ok {
