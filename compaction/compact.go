@@ -153,7 +153,7 @@ func cleanedUp(ctx context.Context, e table.Engine, tasks []Task, err error) err
 func startAgain(err error) error {
 	conflict := table.Conflictf("old versions were cleaned up meanwhile; run again: %v", err)
 	if left := Leftovers(err); len(left) > 0 {
-		return errors.Join(conflict, &LeftoverError{Objects: left, Err: errors.New("their deletion failed")})
+		return errors.Join(conflict, &LeftoverError{By: "compaction", Objects: left, Err: errors.New("their deletion failed")})
 	}
 	return conflict
 }

@@ -29,13 +29,28 @@ func retarget(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, cha
 	return coverage, changed
 }
 
-// straddles names an index that will be read through and covers some of the
-// group's fragments but not all, or returns "". Rows that such an index does not
+// uncover takes the old fragments of every group out of the coverage of m.
+func uncover(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, changed bool) {
+	coverage = slices.Clone(m.Coverage)
+	for _, w := range swaps {
+		coverage = slices.DeleteFunc(coverage, func(id table.FragmentID) bool {
+			_, old := slices.BinarySearch(w.old, id)
+			return old
+		})
+	}
+	if coverage == nil {
+		coverage = []table.FragmentID{}
+	}
+	return coverage, len(coverage) < len(m.Coverage)
+}
+
+// straddles names an index of those that may be re-targeted and that covers some of
+// the group's fragments but not all, or returns "". Rows that such an index does not
 // hold would be claimed by it in the new fragments, or the reverse. Of the group's
 // fragments those that are present have to be covered; one that died may be.
-func straddles(indexes []table.IndexMeta, group, present []table.FragmentID) string {
+func straddles(indexes []table.IndexMeta, may func(table.IndexMeta) bool, group, present []table.FragmentID) string {
 	for _, m := range indexes {
-		if readsThrough(m) && covered(m, group) > 0 && covered(m, present) < len(present) {
+		if may(m) && covered(m, group) > 0 && covered(m, present) < len(present) {
 			return fmt.Sprintf("index %q covers %d of its %d fragments", m.Name, covered(m, present), len(present))
 		}
 	}
@@ -43,11 +58,11 @@ func straddles(indexes []table.IndexMeta, group, present []table.FragmentID) str
 }
 
 // signature tells apart fragments that must not share a group: it is the set of
-// read-through index segments that cover the fragment.
-func signature(indexes []table.IndexMeta, id table.FragmentID) string {
+// segments that cover the fragment, of those that may be re-targeted.
+func signature(indexes []table.IndexMeta, may func(table.IndexMeta) bool, id table.FragmentID) string {
 	var out []byte
 	for _, m := range indexes {
-		if readsThrough(m) && m.Covers(id) {
+		if may(m) && m.Covers(id) {
 			out = append(out, m.UUID[:]...)
 		}
 	}

@@ -57,7 +57,7 @@
 // package fri's ([fri.History.Trim]); what it has to know of the table, above all in
 // which version each transition was committed and what indexes covered before, is
 // found out here, from the versions that are there (trim_commits.go). Trim commits
-// as Publish does, by the same loop (commit.go): it applies its rule to the version
+// as Publish does, by the same loop (package commit): it applies its rule to the version
 // being replaced, anew for each attempt.
 //
 // # Errors

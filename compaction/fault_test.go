@@ -148,7 +148,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 }
 
 func TestLeftoverErrorNamesAFewObjects(t *testing.T) {
-	e := &LeftoverError{Err: errInjected}
+	e := &LeftoverError{By: "compaction", Err: errInjected}
 	for i := range 5 {
 		e.Objects = append(e.Objects, table.Object{Path: fmt.Sprint("p", i)})
 	}

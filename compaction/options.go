@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -59,7 +60,7 @@ type IndexPolicy string
 
 // The index policies.
 const (
-	// IndexAuto decides between the two below by what is right everywhere.
+	// IndexAuto decides between the three below by what is right everywhere.
 	IndexAuto IndexPolicy = "auto"
 	// IndexLeave touches no index: it goes on claiming the fragments that it was
 	// built from, and readers scan the rewritten rows.
@@ -67,6 +68,10 @@ const (
 	// IndexThrough publishes a fragment reuse index, and indexes that cover a
 	// group wholly go on answering for it through that.
 	IndexThrough IndexPolicy = "through"
+	// IndexRetarget makes indexes that hold stable row ids claim the new fragments
+	// instead of the old ones. IndexAuto chooses it, for tables that have such ids;
+	// it cannot be asked for.
+	IndexRetarget IndexPolicy = "retarget"
 	// IndexRemap rewrites the indexes in the same commit. Not supported yet.
 	IndexRemap IndexPolicy = "remap"
 )
@@ -151,7 +156,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.IndexPolicy, IndexAuto)
 	def(&o.MaxAttempts, 100)
 	if o.sleep == nil {
-		o.sleep = sleep
+		o.sleep = commit.Sleep
 	}
 }
 

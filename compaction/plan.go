@@ -53,8 +53,8 @@ const overshoot = 1.0 / 8
 // are grouped with their neighbours, where neighbours are those that are next to
 // each other once the fragments that stay are left out: new fragments go to the
 // end of the table, so that a full one between two small ones does not keep them
-// apart. When indexes can be read through a fragment reuse index, only candidates
-// that the same ones cover share a group. A group is worth its while if it holds
+// apart. When indexes can be read through a fragment reuse index, or hold stable row
+// ids, only candidates that the same ones cover share a group. A group is worth its while if it holds
 // a candidate of the first kind or becomes fewer fragments.
 //
 // Groups are cut so that compacting twice in a row finds nothing to do the second
@@ -64,8 +64,7 @@ const overshoot = 1.0 / 8
 // writing what is over into a small file of its own, walls up such files between
 // full ones.)
 //
-// Tables with stable row ids are [table.ErrUnsupported], and so is a policy that
-// makes readers answer wrongly.
+// A policy that makes readers answer wrongly is [table.ErrUnsupported].
 func Plan(s *table.Snapshot, opts Options) (Planned, error) {
 	return plan(s, indexView{indexes: s.Indexes}, opts)
 }
@@ -74,10 +73,6 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return Planned{}, err
-	}
-	if s.StableRowIDs {
-		return Planned{}, table.Unsupportedf("compaction: table %s version %d has stable row ids: "+
-			"its rows' ids and version columns would have to move with them, which is not supported yet", s.Table, s.Version)
 	}
 	p := planner{snapshot: s, indexes: v.indexes, opts: opts, excluded: map[table.FragmentID]bool{}, kept: map[table.FragmentID]string{}}
 	for _, id := range opts.ExcludeFragments {
@@ -92,7 +87,7 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 	if err != nil {
 		return Planned{}, err
 	}
-	groups := p.groups(d.Policy == IndexThrough)
+	groups := p.groups(d.retargets())
 	if d, err = decide(s, v, opts.publishing(), groups.ids(), anyGain(v.indexes, groups.ids())); err != nil {
 		return Planned{}, err
 	}
@@ -165,6 +160,7 @@ func (p *planner) groups(bySignature bool) grouping {
 // runs collects the candidates that may share groups, in table order.
 func (p *planner) runs(bySignature bool) []candidates {
 	var runs []candidates
+	may := retargetable(p.snapshot)
 	open := map[string]int{} // the run that a signature's next candidate joins
 	for _, f := range p.snapshot.Fragments {
 		c, why := p.candidate(f)
@@ -174,7 +170,7 @@ func (p *planner) runs(bySignature bool) []candidates {
 		}
 		var key string
 		if bySignature {
-			key = signature(p.indexes, f.ID)
+			key = signature(p.indexes, may, f.ID)
 		}
 		i, ok := open[key]
 		// Survivors are recorded by ascending address, so rows of a fragment with

@@ -202,7 +202,7 @@ func TestPlanInvariants(t *testing.T) {
 				require.True(t, i == 0 || task.Sources[i-1].ID < f.ID)
 			}
 			if plan.Decision.Policy == IndexThrough {
-				require.Empty(t, straddles(s.Indexes, task.SourceIDs(), task.SourceIDs()))
+				require.Empty(t, straddles(s.Indexes, readsThrough, task.SourceIDs(), task.SourceIDs()))
 			}
 			require.LessOrEqual(t, task.Writing.MaxRows, uint64(float64(opts.TargetRows)*(1+overshoot))+1)
 			rows += task.Rows

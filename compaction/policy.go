@@ -7,8 +7,9 @@ import (
 )
 
 // A compaction moves rows, and every secondary index that covers them holds their
-// old addresses. There are two ways to keep all answers right without rewriting
-// index files, and which of them is right depends on who reads the table.
+// old addresses. There are three ways to keep all answers right without
+// rewriting index files, and which of them is right depends on the table, and on who
+// reads it.
 //
 // Leave. No index is touched. It goes on claiming fragments that are gone, which
 // is what makes readers drop the addresses that point there, and the rewritten
@@ -34,6 +35,14 @@ import (
 // not claim the fragment, because it is masked, is not asked about it. The
 // recorded history stays as it is: a transition more would be needed only by who
 // wants those addresses followed further, and that is what through is for.
+//
+// Retarget. Where rows have stable ids, indexes hold those, which do not move, and
+// the new fragments need only be claimed in the place of the old ones. Nothing else
+// is right there: a fragment reuse index would be taken for a translation of ids, and
+// with the old claims left alone some reader finds rows both in a vector index and by
+// scanning them. As with through, an index must cover all of a group or nothing. A
+// kind that holds addresses even so (table.IndexMeta.ByAddress) gives up what was
+// rewritten, and the rows are scanned.
 
 // Action is what a commit does to one index.
 type Action string
@@ -48,6 +57,11 @@ const (
 	ActionThrough Action = "through"
 	// ActionMasked: claims nothing any more; all rows are scanned.
 	ActionMasked Action = "masked"
+	// ActionRetargeted: claims the new fragments instead of the old ones, and answers
+	// for them as before, because it holds row ids.
+	ActionRetargeted Action = "retargeted"
+	// ActionUncovered: gives up the rewritten fragments; their rows are scanned.
+	ActionUncovered Action = "uncovered"
 )
 
 // IndexDecision is what happens to one index segment and why.
@@ -61,7 +75,7 @@ type IndexDecision struct {
 
 // Decision is how a commit treats the table's indexes. It is plain data.
 type Decision struct {
-	// Policy is IndexLeave or IndexThrough.
+	// Policy is IndexLeave, IndexThrough or IndexRetarget.
 	Policy IndexPolicy `json:"policy"`
 	// PublishFRI says that the commit carries a fragment reuse index.
 	PublishFRI bool   `json:"publish_fri"`
@@ -77,6 +91,9 @@ type Decision struct {
 // says whether some index gains by being read through; see anyGain. The error, for
 // a choice that would make some reader answer wrongly, is [table.ErrUnsupported].
 func decide(s *table.Snapshot, v indexView, p Publishing, groups [][]table.FragmentID, gain bool) (Decision, error) {
+	if s.StableRowIDs {
+		return decideByID(s, v, p, groups)
+	}
 	d := Decision{Policy: IndexLeave, Indexes: []IndexDecision{}}
 	indexed, obstacle := survey(v)
 	// What cannot be written cannot be forced.
@@ -123,12 +140,32 @@ func decide(s *table.Snapshot, v indexView, p Publishing, groups [][]table.Fragm
 	default:
 		d.Reason = "no index would answer through a fragment reuse index: none of those that could covers a whole group"
 	}
+	d.describe(v, groups)
+	return d, nil
+}
+
+// decideByID is decide for a table with stable row ids, which has one right policy.
+func decideByID(s *table.Snapshot, v indexView, p Publishing, groups [][]table.FragmentID) (Decision, error) {
+	d := Decision{Policy: IndexRetarget, Indexes: []IndexDecision{}, Reason: "rows keep their ids, which is what indexes hold"}
+	switch {
+	case p.FRI == FRIAlways || p.IndexPolicy == IndexThrough:
+		return d, refusal(s, "rows have stable ids, and readers would translate the ids that indexes hold as if they were addresses", false)
+	case p.IndexPolicy == IndexLeave && !p.Force:
+		return d, table.Unsupportedf("compaction: table %s version %d has stable row ids: some readers find rows twice if index coverage is left alone there. Use index policy auto", s.Table, s.Version)
+	case p.IndexPolicy == IndexLeave:
+		d.Policy, d.Forced, d.Reason = IndexLeave, true, "forced, although some readers find rows twice"
+	}
+	d.describe(v, groups)
+	return d, nil
+}
+
+// describe adds what happens to each index.
+func (d *Decision) describe(v indexView, groups [][]table.FragmentID) {
 	for _, m := range v.indexes {
 		if !m.System {
 			d.Indexes = append(d.Indexes, d.of(m, groups))
 		}
 	}
-	return d, nil
 }
 
 func refusal(s *table.Snapshot, obstacle string, forcible bool) error {
@@ -175,10 +212,28 @@ func anyGain(indexes []table.IndexMeta, groups [][]table.FragmentID) bool {
 	return false
 }
 
-// readsThrough reports whether the index can be re-targeted.
+// readsThrough reports whether the index can be re-targeted with a fragment reuse
+// index.
 func readsThrough(m table.IndexMeta) bool {
 	return !m.System && m.Reuse == table.ReuseThrough && m.CoverageKnown
 }
+
+// holdsIDs reports whether the index can be re-targeted where rows have stable ids.
+func holdsIDs(m table.IndexMeta) bool {
+	return !m.System && !m.ByAddress && m.CoverageKnown
+}
+
+// retargetable is which indexes of s a commit may re-target, if its policy is to
+// re-target any. Groups are formed for their sake.
+func retargetable(s *table.Snapshot) func(table.IndexMeta) bool {
+	if s.StableRowIDs {
+		return holdsIDs
+	}
+	return readsThrough
+}
+
+// retargets says whether the policy re-targets indexes.
+func (d Decision) retargets() bool { return d.Policy == IndexThrough || d.Policy == IndexRetarget }
 
 // covered counts the fragments that the index claims.
 func covered(m table.IndexMeta, ids []table.FragmentID) (n int) {
@@ -203,6 +258,12 @@ func (d Decision) of(m table.IndexMeta, groups [][]table.FragmentID) IndexDecisi
 		// from before is not known here, and a mask costs only speed.
 		out.Action = ActionMasked
 		out.Reason = "some readers answer wrongly from this kind behind a fragment reuse index, so it claims nothing until it is rebuilt"
+	case d.Policy == IndexRetarget && touched && m.ByAddress && m.CoverageKnown:
+		out.Action = ActionUncovered
+		out.Reason = "it holds addresses, so the rewritten rows are scanned until it is rebuilt"
+	case d.Policy == IndexRetarget && touched && m.CoverageKnown:
+		out.Action = ActionRetargeted
+		out.Reason = "it holds row ids, and those did not change"
 	case d.Policy == IndexThrough && touched:
 		out.Action = ActionThrough
 		out.Reason = "its addresses are translated when it is read"
@@ -230,13 +291,22 @@ func (w swap) present() []table.FragmentID {
 // coverage is what the decision writes into the indexes' coverage. Only ids of
 // groups that every index covers wholly or not at all may be given; see straddles.
 func (d Decision) coverage(indexes []table.IndexMeta, swaps []swap) map[table.UUID][]table.FragmentID {
-	if d.Policy != IndexThrough {
+	if !d.retargets() {
 		return nil
 	}
 	out := map[table.UUID][]table.FragmentID{}
 	for _, m := range indexes {
 		switch {
 		case m.System:
+		case d.Policy == IndexRetarget && !m.CoverageKnown:
+		case d.Policy == IndexRetarget && m.ByAddress:
+			if c, changed := uncover(m, swaps); changed {
+				out[m.UUID] = c
+			}
+		case d.Policy == IndexRetarget:
+			if c, changed := retarget(m, swaps); changed {
+				out[m.UUID] = c
+			}
 		case !readsThrough(m):
 			if len(m.Coverage) > 0 || !m.CoverageKnown {
 				out[m.UUID] = []table.FragmentID{}

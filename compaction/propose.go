@@ -27,7 +27,7 @@ func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, erro
 		g := table.RewriteGroup{Old: r.Task.Sources}
 		for _, f := range r.Fragments {
 			if next > table.MaxFragmentID {
-				return table.Proposal{}, table.Unsupportedf("compaction: table %s version %d: no fragment ids are left", p.table, w.base.Version)
+				return table.Proposal{}, table.Unsupportedf("compaction: table %s version %d: no fragment ids are left", p.Table, w.base.Version)
 			}
 			g.New = append(g.New, table.Fragment{ID: next, PhysicalRows: f.PhysicalRows, Files: f.Files})
 			next++
@@ -52,7 +52,7 @@ func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, erro
 	}
 	return table.Proposal{
 		Base:        w.base,
-		Transaction: table.Transaction{ID: p.id, ReadVersion: p.readVersion, Operation: table.Rewrite{Groups: groups}},
+		Transaction: table.Transaction{ID: p.ID, ReadVersion: p.readVersion, Operation: table.Rewrite{Groups: groups}},
 		Change:      change,
 	}, nil
 }
@@ -61,22 +61,22 @@ func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, erro
 // that an index, built in the meantime, covers in part. Such a group costs less to
 // make again than leaving every index behind for its sake.
 func (p *publisher) decide(ctx context.Context, w window) (Decision, error) {
-	indexes := w.view.indexes
+	indexes, may := w.view.indexes, retargetable(w.base)
 	var all, whole [][]table.FragmentID
 	for _, r := range p.results {
 		ids := w.present(r.Task)
 		all = append(all, ids)
-		if straddles(indexes, r.Task.SourceIDs(), ids) == "" {
+		if straddles(indexes, may, r.Task.SourceIDs(), ids) == "" {
 			whole = append(whole, ids)
 		}
 	}
 	d, err := decide(w.base, w.view, p.publishing, all, anyGain(indexes, whole))
-	if err != nil || d.Policy != IndexThrough || len(whole) == len(all) {
+	if err != nil || !d.retargets() || len(whole) == len(all) {
 		return d, err
 	}
 	err = p.drop(ctx, w, func(r Result) verdict {
-		if why := straddles(indexes, r.Task.SourceIDs(), w.present(r.Task)); why != "" {
-			return lose("%s, and it is to be read through the fragment reuse index", why)
+		if why := straddles(indexes, may, r.Task.SourceIDs(), w.present(r.Task)); why != "" {
+			return lose("%s, and it is to answer for the new ones", why)
 		}
 		return verdict{keep: true}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -115,15 +116,14 @@ func publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	if err != nil {
 		return Outcome{}, err
 	}
-	p.fresh = fresh
-	done, err := p.commit(ctx, func(ctx context.Context, w window) (*table.Proposal, error) {
-		fragmentsThatDied(p.died, w.transactions)
-		w.died, w.footprints = p.died, footprintsOf(w.transactions)
-		view, err := viewIndexes(ctx, e, w.base)
+	p.Fresh = fresh
+	done, err := p.Commit(ctx, func(ctx context.Context, look commit.Window) (*table.Proposal, error) {
+		fragmentsThatDied(p.died, look.Transactions)
+		view, err := viewIndexes(ctx, e, look.Base)
 		if err != nil {
 			return nil, err
 		}
-		w.view = view
+		w := window{base: look.Base, transactions: look.Transactions, footprints: footprintsOf(look.Transactions), died: p.died, view: view}
 		if err := p.drop(ctx, w, func(r Result) verdict { return w.judge(r.Task) }); err != nil {
 			return nil, err
 		}
@@ -135,17 +135,23 @@ func publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	})
 	switch {
 	case err != nil:
-		return Outcome{}, p.abandon(ctx, err)
-	case done.found != nil:
-		return p.published(ctx, *done.found), nil
+		return Outcome{}, p.abandon(ctx, overtaken(err))
+	case done.Found != nil:
+		out := p.published(ctx, *done.Found)
+		p.remember(out.Published)
+		return out, nil
 	}
-	p.dropVectors(ctx, referred(done.snapshot))
-	return p.outcome(done.version), nil
+	p.dropVectors(ctx, commit.Referred(done.Snapshot))
+	out := p.outcome(done.Version)
+	p.remember(out.Published)
+	return out, nil
 }
 
 // publisher is one call of Publish.
 type publisher struct {
-	committer
+	commit.Loop
+	engine      table.Engine
+	ev          Events
 	threads     int
 	readVersion uint64
 	publishing  Publishing
@@ -155,7 +161,7 @@ type publisher struct {
 	left    []table.Object
 	died    map[table.FragmentID]bool // see window
 	// vectors are the deletion vectors that were written, for any attempt.
-	vectors map[table.FragmentID][]carriedVector
+	vectors commit.Vectors
 	// proposed is what the last attempt proposed.
 	proposed Outcome
 }
@@ -166,11 +172,12 @@ func newPublisher(e table.Engine, results []Result, opts Options, ev Events) (*p
 	}
 	first := results[0].Task
 	p := &publisher{
-		committer: committer{engine: e, ev: ev, maxAttempts: opts.MaxAttempts, sleep: opts.sleep, table: first.Table},
-		threads:   opts.Threads, publishing: first.Publishing,
+		Loop: newLoop(e, ev, opts.MaxAttempts, opts.sleep), engine: e, ev: ev,
+		threads: opts.Threads, publishing: first.Publishing,
 		results: slices.Clone(results), readVersion: first.ReadVersion,
-		died: map[table.FragmentID]bool{}, vectors: map[table.FragmentID][]carriedVector{},
+		died: map[table.FragmentID]bool{},
 	}
+	p.Table = first.Table
 	slices.SortFunc(p.results, func(a, b Result) int {
 		return cmp.Or(slices.Compare(a.Task.SourceIDs(), b.Task.SourceIDs()), cmp.Compare(a.ID, b.ID))
 	})
@@ -180,12 +187,12 @@ func newPublisher(e table.Engine, results []Result, opts Options, ev Events) (*p
 		if err := r.Task.validate(); err != nil {
 			return nil, err
 		}
-		if r.ID == "" || r.Task.Publishing != p.publishing || r.Task.Table != p.table {
+		if r.ID == "" || r.Task.Publishing != p.publishing || r.Task.Table != p.Table {
 			return nil, fmt.Errorf("compaction: results to publish together must be of one table and one set of options, and have ids: %q of table %s does not fit", r.ID, r.Task.Table)
 		}
 		for _, f := range r.Task.Sources {
 			if taken[f.ID] {
-				return nil, fmt.Errorf("compaction: table %s: fragment %d is a source of two results", p.table, f.ID)
+				return nil, fmt.Errorf("compaction: table %s: fragment %d is a source of two results", p.Table, f.ID)
 			}
 			taken[f.ID] = true
 		}
@@ -194,8 +201,8 @@ func newPublisher(e table.Engine, results []Result, opts Options, ev Events) (*p
 	}
 	// Named after the executions: whoever publishes the same results again, after
 	// an answer was lost, recognises the transaction as its own.
-	p.id = uuid.NewSHA1(uuid.NameSpaceOID, name).String()
-	p.seen = p.readVersion
+	p.ID = uuid.NewSHA1(uuid.NameSpaceOID, name).String()
+	p.Seen = p.readVersion
 	return p, nil
 }
 
@@ -209,9 +216,9 @@ func (p *publisher) drop(ctx context.Context, w window, judge func(Result) verdi
 			kept = append(kept, r)
 			continue
 		}
-		if p.unknown {
+		if p.Unknown() {
 			// It passed before, over the same version, and may be committed.
-			return fmt.Errorf("compaction: table %s: %w", p.table, table.ErrAmbiguousCommit)
+			return fmt.Errorf("compaction: table %s: %w", p.Table, table.ErrAmbiguousCommit)
 		}
 		lost := LostGroup{Sources: r.Task.SourceIDs(), Reason: v.reason}
 		p.lost = append(p.lost, lost)
@@ -222,7 +229,7 @@ func (p *publisher) drop(ctx context.Context, w window, judge func(Result) verdi
 		}
 	}
 	if p.results = kept; len(kept) == 0 {
-		return &ConflictError{Table: p.table, Version: w.base.Version, Lost: p.lost, Attempts: p.tried}
+		return &ConflictError{Table: p.Table, Version: w.base.Version, Lost: p.lost, Attempts: p.Attempts()}
 	}
 	return nil
 }
@@ -238,11 +245,11 @@ func (p *publisher) checkObjects(ctx context.Context) error {
 				size, err := p.engine.Stat(ctx, o)
 				switch {
 				case errors.Is(err, table.ErrNotFound):
-					return table.Conflictf("compaction: table %s: %s object %s was removed before it could be published, perhaps by a clean-up of unreferenced files; run again", p.table, o.Kind, o.Path)
+					return table.Conflictf("compaction: table %s: %s object %s was removed before it could be published, perhaps by a clean-up of unreferenced files; run again", p.Table, o.Kind, o.Path)
 				case err != nil:
-					return fmt.Errorf("compaction: table %s: check of %s object %s: %w", p.table, o.Kind, o.Path, err)
+					return fmt.Errorf("compaction: table %s: check of %s object %s: %w", p.Table, o.Kind, o.Path, err)
 				case size != o.Bytes && o.Bytes != 0:
-					return table.Corruptf("compaction: table %s: %s object %s has %d bytes, %d were written", p.table, o.Kind, o.Path, size, o.Bytes)
+					return table.Corruptf("compaction: table %s: %s object %s has %d bytes, %d were written", p.Table, o.Kind, o.Path, size, o.Bytes)
 				}
 				return nil
 			})

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
@@ -21,16 +18,8 @@ import (
 // were alive when the task read it, at the addresses that the rewrite gave them. An
 // update is a deletion here, too: its new rows are in fragments of their own.
 //
-// Vectors are stored for an attempt, for the ids that its fragments get. Those that
-// the committed attempt does not refer to are deleted at the end, when it is known
-// which one that is, and because time matters before: every millisecond between
-// looking at a version and replacing it is one in which others commit.
-
-// carriedVector is a deletion vector that was stored.
-type carriedVector struct {
-	deleted *deletion.Vector
-	ref     table.DeletionRef
-}
+// Vectors are stored for an attempt, for the ids that its fragments get; see
+// [commit.Vectors].
 
 // carry finds out what has to be carried for each result. Groups for which that is
 // impossible, because rows that were dead came back, are lost.
@@ -43,7 +32,7 @@ func (p *publisher) carry(ctx context.Context, w window) (map[string]rebase.Relo
 		case errors.Is(err, table.ErrConflict):
 			conflicts[r.ID] = err
 		case err != nil:
-			return nil, fmt.Errorf("compaction: table %s version %d: deletions since fragments %s were read: %w", p.table, w.base.Version, idList(r.Task.SourceIDs()), err)
+			return nil, fmt.Errorf("compaction: table %s version %d: deletions since fragments %s were read: %w", p.Table, w.base.Version, idList(r.Task.SourceIDs()), err)
 		case moved.Rows > 0:
 			carried[r.ID] = moved
 		}
@@ -93,7 +82,7 @@ func (p *publisher) relocated(ctx context.Context, w window, r Result) (rebase.R
 			g.Go(func() error {
 				set, err := p.engine.ReadDeletions(gctx, w.base, f)
 				if err == nil {
-					now[i].Deleted = vectorOf(set)
+					now[i].Deleted = commit.VectorOf(set)
 				}
 				return err
 			})
@@ -105,71 +94,35 @@ func (p *publisher) relocated(ctx context.Context, w window, r Result) (rebase.R
 	return m.Relocate(now)
 }
 
-// vectorOf is the set as a vector, without a copy if it is one.
-func vectorOf(set table.OffsetSet) *deletion.Vector {
-	if v, ok := set.(*deletion.Vector); ok {
-		return v
-	}
-	return deletion.Collect(set.All())
-}
-
 // writeCarried stores the deletion vectors of the attempt's new fragments, which
 // are those of the results, in order, and refers to them. What an attempt before
 // stored for the same fragment, and is still right, is used again.
 func (p *publisher) writeCarried(ctx context.Context, w window, carried map[string]rebase.Relocated, groups []table.RewriteGroup) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(p.threads)
-	var mu sync.Mutex
 	for i, r := range p.results {
 		for d, v := range carried[r.ID].Deleted {
 			if v == nil {
 				continue
 			}
 			f := &groups[i].New[d]
-			g.Go(func() error {
-				mu.Lock()
-				stored := p.vectors[f.ID]
-				mu.Unlock()
-				at := slices.IndexFunc(stored, func(c carriedVector) bool { return c.deleted.Equal(v) })
-				if at < 0 {
-					ref, err := p.engine.WriteDeletions(gctx, f.ID, w.base.Version, v)
-					if err != nil {
-						return err
-					}
-					at, stored = len(stored), append(stored, carriedVector{v, ref})
-				}
-				ref := stored[at].ref
-				f.Deletion = &ref
-				mu.Lock()
-				defer mu.Unlock()
-				p.vectors[f.ID] = stored
-				return nil
+			g.Go(func() (err error) {
+				f.Deletion, err = p.vectors.Write(gctx, p.engine, f.ID, w.base.Version, v)
+				return err
 			})
 		}
 	}
 	if err := g.Wait(); err != nil {
-		return fmt.Errorf("compaction: table %s version %d: deletions since the fragments were read: %w", p.table, w.base.Version, err)
+		return fmt.Errorf("compaction: table %s version %d: deletions since the fragments were read: %w", p.Table, w.base.Version, err)
 	}
 	return nil
-}
-
-// unreferred are the stored vectors that are not among the given paths.
-func (p *publisher) unreferred(paths map[string]bool) (out []table.Object) {
-	for _, id := range slices.Sorted(maps.Keys(p.vectors)) {
-		for _, c := range p.vectors[id] {
-			if !paths[c.ref.Path] {
-				out = append(out, table.Object{Kind: table.ObjectDeletion, Path: c.ref.Path})
-			}
-		}
-	}
-	return out
 }
 
 // dropVectors deletes the stored vectors that the committed transaction does not
 // refer to.
 func (p *publisher) dropVectors(ctx context.Context, committed map[string]bool) {
-	objects := p.unreferred(committed)
-	clear(p.vectors)
+	objects := p.vectors.Unreferred(committed)
+	p.vectors.Forget()
 	var left *LeftoverError
 	if errors.As(discard(ctx, p.engine, objects, p.ev), &left) {
 		p.left = append(p.left, left.Objects...)
@@ -180,26 +133,13 @@ func (p *publisher) dropVectors(ctx context.Context, committed map[string]bool) 
 // that cannot be told any more none is deleted: a clean-up of unreferenced files
 // finds those that nobody needs.
 func (p *publisher) dropVectorsBut(ctx context.Context, version uint64) {
-	if len(p.vectors) == 0 {
+	if p.vectors.Empty() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commit.SettleTime)
 	defer cancel()
 	s, err := p.engine.Load(ctx, version)
 	if err == nil {
-		p.dropVectors(ctx, referred(s))
+		p.dropVectors(ctx, commit.Referred(s))
 	}
-}
-
-// referred are the paths of all deletion vectors of a version. The commit that it
-// is of need not be the last attempt's: an engine that finds a transaction in the
-// table, from an attempt whose answer got lost, returns that.
-func referred(s *table.Snapshot) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range s.Fragments {
-		if f.Deletion != nil {
-			out[f.Deletion.Path] = true
-		}
-	}
-	return out
 }

@@ -16,14 +16,14 @@ func (p *publisher) abandon(ctx context.Context, cause error) error {
 		objects = append(objects, r.Objects...)
 	}
 	if errors.Is(cause, table.ErrAmbiguousCommit) {
-		objects = append(objects, p.unreferred(nil)...)
+		objects = append(objects, p.vectors.Unreferred(nil)...)
 		return fmt.Errorf("compaction: table %s: whether transaction %s was committed is unknown; %s written for it were kept; publish the same results again to find out: %w",
-			p.table, p.id, plural(uint64(len(objects)), "object"), cause)
+			p.Table, p.ID, plural(uint64(len(objects)), "object"), cause)
 	}
 	p.dropVectors(ctx, nil)
 	err := discard(ctx, p.engine, objects, p.ev)
 	if len(p.left) > 0 {
-		err = errors.Join(err, &LeftoverError{Objects: p.left, Err: errors.New("their deletion failed before")})
+		err = errors.Join(err, &LeftoverError{By: "compaction", Objects: p.left, Err: errors.New("their deletion failed before")})
 	}
 	return errors.Join(cause, err)
 }
@@ -56,7 +56,7 @@ func (o *Outcome) publishes(g table.RewriteGroup) {
 // outcome completes what was proposed by the version that it became.
 func (p *publisher) outcome(version uint64) Outcome {
 	out := p.proposed
-	out.Table, out.Version, out.ReadVersion, out.Attempts = p.table, version, p.readVersion, p.tried
+	out.Table, out.Version, out.ReadVersion, out.Attempts = p.Table, version, p.readVersion, p.Attempts()
 	out.RebasedOver = []uint64{}
 	for v := p.readVersion + 1; v < version; v++ {
 		out.RebasedOver = append(out.RebasedOver, v)

@@ -17,7 +17,7 @@ import (
 // Tables in test files are written one fragment or index a line:
 //
 //	fragment 0-9 rows=100 deleted=5 bytes=4000
-//	index name through|masked|refuses|system covers=0-3,5 | covers=unknown
+//	index name through|masked|refuses|system [by-address] covers=0-3,5 | covers=unknown
 //	stable-row-ids
 //
 // Bytes are ten a row unless given.
@@ -59,6 +59,10 @@ func defineTable(t *testing.T, input string) *table.Snapshot {
 				m.System = true
 			default:
 				t.Fatalf("index %s: %s", words[1], words[2])
+			}
+			if len(words) > 3 && words[3] == "by-address" {
+				m.ByAddress = true
+				words = words[1:]
 			}
 			if covers := values(t, words[3:])["covers"]; covers == "unknown" {
 				m.CoverageKnown = false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
 )
@@ -112,30 +113,28 @@ func Trim(ctx context.Context, e table.Engine, opts TrimOptions, ev Events) (Tri
 		return TrimReport{}, err
 	}
 	t := trimmer{engine: e, opts: opts, commits: newCommitFinder(e)}
-	c := committer{
-		engine: e, ev: ev, maxAttempts: opts.MaxAttempts, sleep: opts.sleep,
-		id: uuid.NewString(), fresh: true,
-	}
-	done, err := c.commit(ctx, func(ctx context.Context, w window) (*table.Proposal, error) {
-		c.table = w.base.Table
-		p, err := t.plan(ctx, w.base)
+	l := newLoop(e, ev, opts.MaxAttempts, opts.sleep)
+	l.ID, l.Fresh = uuid.NewString(), true
+	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
+		l.Table = w.Base.Table
+		p, err := t.plan(ctx, w.Base)
 		if err != nil || len(p.dropped) == 0 {
 			return nil, err
 		}
 		return &table.Proposal{
-			Base:        w.base,
-			Transaction: table.Transaction{ID: c.id, ReadVersion: w.base.Version, Operation: table.CreateIndex{}},
+			Base:        w.Base,
+			Transaction: table.Transaction{ID: l.ID, ReadVersion: w.Base.Version, Operation: table.CreateIndex{}},
 			Change:      p.change(),
 		}, nil
 	})
 	if err != nil {
 		if errors.Is(err, table.ErrAmbiguousCommit) {
-			err = fmt.Errorf("compaction: table %s: whether trim %s was committed is unknown; to trim again does no harm: %w", c.table, c.id, err)
+			err = fmt.Errorf("compaction: table %s: whether trim %s was committed is unknown; to trim again does no harm: %w", l.Table, l.ID, err)
 		}
-		return TrimReport{}, err
+		return TrimReport{}, overtaken(err)
 	}
-	report := t.last.report(done.version)
-	report.Committed, report.Attempts = !done.nothing, c.tried
+	report := t.last.report(done.Version)
+	report.Committed, report.Attempts = !done.Nothing, l.Attempts()
 	return report, nil
 }
 

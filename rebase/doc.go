@@ -1,5 +1,6 @@
 // Package rebase decides what a change has to do about changes that others
-// committed before it, and carries rows along where they moved.
+// committed before it, carries rows along where they moved, and commits changes of
+// rows ([CommitBuilder]).
 //
 // # Footprints
 //
@@ -55,6 +56,48 @@
 // of each source, by runs; what was dead at the read was not copied and never
 // appears.
 //
+// # The other order
+//
+// The same compaction is committed first, and a delete that was computed before it
+// comes after it. It is about rows 4 and 7 of fragment 10, and rows 1 and 2 of
+// fragment 11, by the addresses that these had.
+//
+//	read      10: 0 1 † 3 4 † 6 7    11: 0 1 2 3
+//	deletes               ×     ×          × ×
+//	copied        0 1   2 3   4 5        6 7 8 9     k-th survivor at the read
+//	                      ×     ×          × ×       k = 3, 5, 7, 8
+//	written    A: 0 1 2 3 4 5 6     B: 0 1 2
+//	deletes             ×   ×          × ×           A: 3, 5   B: 0, 1
+//
+// The delete follows its rows ([ChangeOfAddress.Relocate]), adds them to whatever is
+// dead in A and B by now, and is committed. If it was an update, its new rows are in
+// fragments of their own, which nobody moved.
+//
+// Where the rows went is taken from a change of address that is at hand (a session
+// remembers those that it committed), from the fragment reuse index, from stable row
+// ids, or it is worked out from the committed rewrite, as above, and then proven: the
+// rows are read at both addresses and have to be equal. A rewrite that did not keep
+// the order is found out that way, and is a conflict; see follow.go.
+//
+// # A change of rows and its window
+//
+// A change is computed from one version and committed over another. What others did
+// in between, the window, is gone through oldest first, for each step may move rows
+// that a later one is about. [TransactionRebase] keeps the rows where they are by
+// then. For each transaction, footprints are compared; a conflict is the end. Rows are
+// followed through rewrites. What others deleted is only remembered, with the vectors
+// that they left: whether it hit a row of this change shows in the vector that is to
+// be replaced, and only if it did are the others read, to tell who it was.
+//
+//	mine \ theirs   deleted the row   updated the row
+//	delete          merged            conflict, retry
+//	update          conflict, retry   conflict, retry
+//
+// The proposal is made of the version that is being replaced: each fragment as it is
+// there, with the union of what is dead there and what is to be deleted; a fragment
+// without a live row left is removed; new fragments are numbered. If every row is dead
+// already and none is new, there is nothing to commit.
+//
 // # Invariants
 //
 //   - Footprints are computed when they are compared, and never stored: what a
@@ -62,7 +105,11 @@
 //   - What is not understood conflicts with everything, in both orders.
 //   - The order of two changes matters. What the earlier required it had.
 //   - A relocation never trusts itself: rows that came back, counts that do not
-//     add up, are errors.
+//     add up, are errors. Nothing is derived without proof.
+//   - A deletion vector that is committed is the one in the version being replaced,
+//     and more. None that was read earlier is installed again.
+//   - What was written for a change is in the table or deleted, unless nobody can
+//     know whether it is in the table.
 //
 // The verdicts for every ordered pair of operations are listed in
 // testdata/matrix.txt, and compared with those of the stock engine.

@@ -1,0 +1,101 @@
+package commit
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Vectors are the deletion vectors that the attempts of one transaction stored. A
+// vector is for one fragment and says which of its rows are dead; an attempt over a
+// newer version mostly needs others, and uses again what is still right.
+//
+// Those that the committed attempt does not refer to are deleted at the end
+// ([Vectors.Unreferred], [Discard]), when it is known which one that is, and because
+// time matters before: every millisecond between looking at a version and replacing
+// it is one in which others commit. Methods are safe for concurrent use.
+type Vectors struct {
+	mu     sync.Mutex
+	stored map[table.FragmentID][]storedVector
+}
+
+type storedVector struct {
+	deleted *deletion.Vector
+	ref     table.DeletionRef
+}
+
+// Write stores the vector of a fragment, unless an earlier call did.
+func (v *Vectors) Write(ctx context.Context, e table.DeletionStore, id table.FragmentID, readVersion uint64, deleted *deletion.Vector) (*table.DeletionRef, error) {
+	v.mu.Lock()
+	stored := v.stored[id]
+	v.mu.Unlock()
+	for _, s := range stored {
+		if s.deleted.Equal(deleted) {
+			return &s.ref, nil
+		}
+	}
+	ref, err := e.WriteDeletions(ctx, id, readVersion, deleted)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stored == nil {
+		v.stored = map[table.FragmentID][]storedVector{}
+	}
+	v.stored[id] = append(v.stored[id], storedVector{deleted, ref})
+	return &ref, nil
+}
+
+// Empty says whether nothing was stored.
+func (v *Vectors) Empty() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.stored) == 0
+}
+
+// Unreferred lists the stored vectors that are not among the given paths.
+func (v *Vectors) Unreferred(paths map[string]bool) (out []table.Object) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(v.stored)) {
+		for _, s := range v.stored[id] {
+			if !paths[s.ref.Path] {
+				out = append(out, table.Object{Kind: table.ObjectDeletion, Path: s.ref.Path})
+			}
+		}
+	}
+	return out
+}
+
+// Forget takes the vectors for dealt with.
+func (v *Vectors) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.stored)
+}
+
+// Referred are the paths of all deletion vectors of a version. The commit that it
+// is of need not be the last attempt's: an engine that finds a transaction in the
+// table, from an attempt whose answer got lost, returns that.
+func Referred(s *table.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range s.Fragments {
+		if f.Deletion != nil {
+			out[f.Deletion.Path] = true
+		}
+	}
+	return out
+}
+
+// VectorOf is a set as a vector, without a copy if it is one.
+func VectorOf(set table.OffsetSet) *deletion.Vector {
+	if v, ok := set.(*deletion.Vector); ok {
+		return v
+	}
+	return deletion.Collect(set.All())
+}

@@ -1,0 +1,284 @@
+package rebase
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/table"
+)
+
+// ChangeOfAddress says where the rows of rewritten fragments went: it is the
+// address book of one committed rewrite, or of one that is about to be. It is
+// immutable and safe for concurrent use.
+//
+// It takes no memory for rows: each group of fragments that was rewritten together
+// is a change of address by rank (see [Move]), or a transition of a fragment reuse
+// index, which is asked row by row.
+type ChangeOfAddress struct {
+	groups []addressGroup
+	// groupOf finds the group that a fragment is a source of.
+	groupOf map[table.FragmentID]place
+}
+
+// place is where a source stands.
+type place struct{ group, source int }
+
+// addressGroup is one group of a rewrite.
+type addressGroup struct {
+	sources []addressSource
+	to      []table.FragmentID
+	ends    []uint64 // of the destinations, laid end to end
+	// by answers for the rows, if they were not moved by rank.
+	by rowTranslator
+}
+
+// addressSource is a fragment as the rewrite read it.
+type addressSource struct {
+	id     table.FragmentID
+	rows   uint64
+	dead   uint64
+	before uint64 // live rows of the sources before
+	// deleted are the rows that were dead. Of a change of address that was derived
+	// for some rows, only the fragments of these are read.
+	deleted *deletion.Vector
+	known   bool
+}
+
+// rowTranslator translates addresses in place; *fri.Translator is one.
+type rowTranslator interface {
+	TranslateSorted(addrs []table.RowAddr, states []fri.State) error
+}
+
+// NewChangeOfAddress returns the change of address of a rewrite whose groups moved
+// rows by rank. to are the ids of each group's destinations, parallel to the
+// groups; nil if they have none yet, because the rewrite is still to be committed
+// ([CommitBuilder.WithChangeOfAddress]): then nothing can be relocated. An error
+// wraps [table.ErrCorrupt]: the rows do not add up.
+func NewChangeOfAddress(moves []Move, to [][]table.FragmentID) (*ChangeOfAddress, error) {
+	if to == nil {
+		to = make([][]table.FragmentID, len(moves))
+	} else if len(moves) != len(to) {
+		return nil, table.Corruptf("rebase: change of address: %d groups, and destinations of %d", len(moves), len(to))
+	}
+	var c ChangeOfAddress
+	for i, m := range moves {
+		if to[i] != nil && len(m.Destinations) != len(to[i]) {
+			return nil, table.Corruptf("rebase: change of address: %d destinations have %d ids", len(m.Destinations), len(to[i]))
+		}
+		g := addressGroup{to: to[i]}
+		for _, s := range m.Sources {
+			if err := s.Deleted.Validate(s.PhysicalRows, 0); err != nil {
+				return nil, table.Corruptf("rebase: change of address: fragment %d as it was read: %w", s.Fragment, err)
+			}
+			g.sources = append(g.sources, addressSource{id: s.Fragment, rows: s.PhysicalRows, dead: s.Deleted.Cardinality(), deleted: s.Deleted, known: true})
+		}
+		if err := c.add(g, m.Destinations); err != nil {
+			return nil, err
+		}
+	}
+	return &c, nil
+}
+
+// add checks a group that moved rows by rank and adds it. rows are the sizes of the
+// destinations.
+func (c *ChangeOfAddress) add(g addressGroup, rows []uint64) error {
+	var live, written uint64
+	for i := range g.sources {
+		s := &g.sources[i]
+		if s.dead > s.rows || s.rows > 1<<32 {
+			return table.Corruptf("rebase: change of address: fragment %d has %d rows, %d of them deleted", s.id, s.rows, s.dead)
+		}
+		s.before = live
+		live += s.rows - s.dead
+	}
+	for i, n := range rows {
+		if n > 1<<32 {
+			return table.Corruptf("rebase: change of address: destination %d has %d rows", i, n)
+		}
+		written += n
+		g.ends = append(g.ends, written)
+	}
+	if live != written {
+		return table.Corruptf("rebase: change of address: %d rows were alive in the sources, the destinations have %d", live, written)
+	}
+	return c.link(g)
+}
+
+// link adds a group.
+func (c *ChangeOfAddress) link(g addressGroup) error {
+	if c.groupOf == nil {
+		c.groupOf = map[table.FragmentID]place{}
+	}
+	for i, s := range g.sources {
+		if at, ok := c.groupOf[s.id]; ok {
+			return table.Corruptf("rebase: change of address: fragment %d is a source of groups %d and %d", s.id, at.group, len(c.groups))
+		}
+		c.groupOf[s.id] = place{len(c.groups), i}
+	}
+	c.groups = append(c.groups, g)
+	return nil
+}
+
+// Covers says whether the change of address can tell where the rows of a fragment
+// went.
+func (c *ChangeOfAddress) Covers(id table.FragmentID) bool {
+	at, ok := c.groupOf[id]
+	if !ok {
+		return false
+	}
+	g := &c.groups[at.group]
+	return g.by != nil || g.sources[at.source].known && len(g.to) == len(g.ends)
+}
+
+// Bytes is the memory that the change of address takes, roughly, without what a
+// session of package fri holds for it.
+func (c *ChangeOfAddress) Bytes() int64 {
+	var n int64
+	for _, g := range c.groups {
+		n += int64(12*len(g.to) + 64*len(g.sources))
+		for _, s := range g.sources {
+			if s.known {
+				// A bitmap takes two bytes for each row, or one bit.
+				n += int64(min(2*s.dead, s.rows/8))
+			}
+		}
+	}
+	return n
+}
+
+// Relocate follows rows through the rewrite. Rows that it moved are returned at
+// their new addresses, and rows of fragments that it did not touch at theirs; dead
+// are those, at their old addresses, that were deleted when the rewrite read them
+// and left behind.
+//
+// The work grows with the rows, or with runs of them, and with their fragments. An
+// error wraps [table.ErrCorrupt] if a fragment has no such row, or
+// [table.ErrNotFound] if the rows of the fragment were moved and the change of
+// address does not know where to ([ChangeOfAddress.Covers]).
+func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) {
+	moved, dead = RowSet{}, RowSet{}
+	ranks := map[int][]span{}
+	for _, id := range rows.Fragments() {
+		at, ok := c.groupOf[id]
+		if !ok {
+			moved.Add(id, rows[id])
+			continue
+		}
+		g := &c.groups[at.group]
+		s := &g.sources[at.source]
+		if err := rows[id].Validate(s.rows, 0); err != nil {
+			return nil, nil, table.Corruptf("rebase: change of address: rows of fragment %d: %w", id, err)
+		}
+		switch {
+		case g.by != nil:
+			if err := g.translate(id, rows[id], moved, dead); err != nil {
+				return nil, nil, fmt.Errorf("rebase: change of address: rows of fragment %d: %w", id, err)
+			}
+		case !c.Covers(id):
+			return nil, nil, fmt.Errorf("rebase: change of address: where the rows of fragment %d went is not known: %w", id, table.ErrNotFound)
+		default:
+			dead.Add(id, rows[id].Intersect(s.deleted))
+			// No row that was dead lies inside a run of rows that were not.
+			for start, end := range rows[id].Difference(s.deleted).Runs() {
+				rank := s.rank(start)
+				ranks[at.group] = append(ranks[at.group], span{rank, rank + end - start})
+			}
+		}
+	}
+	for i, r := range ranks {
+		g := &c.groups[i]
+		// Fragments need not have been read in the order of their ids.
+		slices.SortFunc(r, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+		out := Relocated{Deleted: make([]*deletion.Vector, len(g.to))}
+		out.place(r, g.ends)
+		for d, v := range out.Deleted {
+			moved.Add(g.to[d], v)
+		}
+	}
+	return moved, dead, nil
+}
+
+// rank is that of the live row at an offset, among the survivors of the group.
+func (s *addressSource) rank(offset uint64) uint64 {
+	return s.before + offset - s.deleted.Rank(uint32(offset))
+}
+
+// movedRun is a run of rows that stayed together.
+type movedRun struct {
+	from, to table.RowAddr
+	rows     uint64
+}
+
+// runs pairs old with new addresses, for rows of groups that were moved by rank, in
+// runs of at most limit rows that ascend by the old address. Rows that were dead are
+// left out.
+func (c *ChangeOfAddress) runs(rows RowSet, limit uint64) (out []movedRun) {
+	for _, id := range rows.Fragments() {
+		at, ok := c.groupOf[id]
+		if !ok {
+			continue
+		}
+		g := &c.groups[at.group]
+		s := &g.sources[at.source]
+		for start, end := range rows[id].Difference(s.deleted).Runs() {
+			for rank := s.rank(start); start < end; {
+				d := sort.Search(len(g.ends), func(i int) bool { return g.ends[i] > rank })
+				first := uint64(0)
+				if d > 0 {
+					first = g.ends[d-1]
+				}
+				n := min(end-start, g.ends[d]-rank, limit)
+				out = append(out, movedRun{table.NewRowAddr(id, uint32(start)), table.NewRowAddr(g.to[d], uint32(rank-first)), n})
+				start, rank = start+n, rank+n
+			}
+		}
+	}
+	return out
+}
+
+// translate asks the translator for each row of a fragment, some at a time.
+func (g *addressGroup) translate(id table.FragmentID, rows *deletion.Vector, moved, dead RowSet) error {
+	size := min(rows.Cardinality(), 1<<12)
+	addrs := make([]table.RowAddr, 0, size)
+	asked := make([]table.RowAddr, size)
+	states := make([]fri.State, size)
+	to := map[table.FragmentID][]uint32{}
+	var left []uint32
+	ask := func() error {
+		copy(asked, addrs)
+		if err := g.by.TranslateSorted(addrs, states); err != nil {
+			return err
+		}
+		for i, a := range addrs {
+			switch states[i] {
+			case fri.Moved:
+				to[a.Fragment()] = append(to[a.Fragment()], a.Offset())
+			case fri.Deleted:
+				left = append(left, asked[i].Offset())
+			default:
+				return table.Corruptf("row %s is %s", asked[i], states[i])
+			}
+		}
+		addrs = addrs[:0]
+		return nil
+	}
+	for o := range rows.All() {
+		if addrs = append(addrs, table.NewRowAddr(id, o)); len(addrs) == cap(addrs) {
+			if err := ask(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := ask(); err != nil {
+		return err
+	}
+	for f, offsets := range to {
+		moved.Add(f, deletion.Of(offsets...))
+	}
+	dead.Add(id, deletion.Of(left...))
+	return nil
+}

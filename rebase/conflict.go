@@ -1,0 +1,55 @@
+package rebase
+
+import (
+	"fmt"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// ConflictError says what a change cannot be carried over. It is a
+// [table.ErrConflict]. If [ConflictError.Retryable] says so, computing the change
+// anew from the current version can succeed; else it is a [table.ErrTerminal], too:
+// the change asked for something that is no more.
+type ConflictError struct {
+	Table string
+	// Version is the version in the way, or the one that was to be replaced if it
+	// is nobody's in particular.
+	Version uint64
+	// Transaction is the id of the transaction that made the version, and Operation
+	// its kind; empty if the conflict is not with one transaction.
+	Transaction, Operation string
+	// Rows are those that both changed, at their addresses in the version before;
+	// nil if the conflict is not about single rows.
+	Rows RowSet
+	// Reason says in words what is in the way.
+	Reason string
+	// Verdict is Retry or Incompatible.
+	Verdict Verdict
+}
+
+// Retryable says whether computing the change anew can succeed.
+func (e *ConflictError) Retryable() bool { return e.Verdict != Incompatible }
+
+func (e *ConflictError) Error() string {
+	s := fmt.Sprintf("rebase: table %s version %d", e.Table, e.Version)
+	if e.Transaction != "" {
+		s += fmt.Sprintf(" (%s, transaction %s)", e.Operation, e.Transaction)
+	}
+	s += ": " + e.Reason
+	if !e.Rows.IsEmpty() {
+		s += ": " + e.Rows.String()
+	}
+	if e.Retryable() {
+		s += "; run again"
+	}
+	return s
+}
+
+// Unwrap makes it a table.ErrConflict, and a table.ErrTerminal if it is not
+// retryable.
+func (e *ConflictError) Unwrap() []error {
+	if e.Retryable() {
+		return []error{table.ErrConflict}
+	}
+	return []error{table.ErrConflict, table.ErrTerminal}
+}

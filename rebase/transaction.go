@@ -1,0 +1,322 @@
+package rebase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/rehome-db/rehome/commit"
+	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/table"
+)
+
+// TransactionRebase carries one uncommitted change of rows from the version that it
+// was computed from over whatever others committed since, oldest first, and makes a
+// proposal of it. [CommitBuilder.Execute] runs it in a loop; who has a loop of their
+// own uses it directly. It is for one change, and not safe for concurrent use.
+type TransactionRebase struct {
+	builder CommitBuilder
+	engine  table.Engine
+	u       Uncommitted
+	vectors commit.Vectors
+
+	// at is the version that the change was carried to, and rows are the affected
+	// rows there: where they are by now, without those of which it is known that
+	// others deleted them.
+	at     uint64
+	rows   RowSet
+	merged uint64
+	// deletes are what others deleted, of the fragments that rows are in, oldest
+	// first.
+	deletes map[table.FragmentID][]othersDelete
+	// died are the fragments that others left without a live row.
+	died map[table.FragmentID]bool
+	// footprint is what the change touches at the version; nil if rows moved since
+	// it was computed.
+	footprint *Footprint
+	// reshaped says that columns were changed since the read version.
+	reshaped bool
+	// loaded is the history of addresses of the version that it was last asked of.
+	loaded map[uint64]*fri.History
+
+	proposed Committed // of the last proposal
+}
+
+// NewTransactionRebase returns the rebase of a change, with the settings of a
+// builder; those about attempts do not matter.
+func NewTransactionRebase(b CommitBuilder, u Uncommitted) (*TransactionRebase, error) {
+	if b.affected != nil {
+		u.Affected = b.affected
+	}
+	if err := u.Validate(); err != nil {
+		return nil, err
+	}
+	if b.threads == 0 {
+		b.threads = defaultThreads
+	}
+	return &TransactionRebase{
+		builder: b, engine: b.engine, u: u, at: u.Transaction.ReadVersion, rows: u.Affected.Clone(),
+		deletes: map[table.FragmentID][]othersDelete{}, died: map[table.FragmentID]bool{}, loaded: map[uint64]*fri.History{},
+	}, nil
+}
+
+// Rows are the affected rows where they are by now, without those of which it was
+// found out that others deleted them.
+func (r *TransactionRebase) Rows() RowSet { return r.rows.Clone() }
+
+// Vectors are the deletion vectors that proposals stored. Those that the committed
+// one does not refer to are the caller's to delete.
+func (r *TransactionRebase) Vectors() *commit.Vectors { return &r.vectors }
+
+// Over carries the change over transactions that others committed, up to the version
+// base: those of the versions since the last call, or since the read version. Ones
+// that were seen before are skipped. The error is a [*ConflictError] if that is
+// impossible; the change is then of no use any more.
+func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, transactions []table.Transaction) error {
+	for _, tx := range transactions {
+		if tx.Version <= r.at {
+			continue
+		}
+		if tx.Version != r.at+1 {
+			return fmt.Errorf("rebase: table %s: the transactions of versions %d to %d are missing", r.u.Table, r.at+1, tx.Version-1)
+		}
+		if err := r.over(ctx, base, tx); err != nil {
+			return err
+		}
+		r.at = tx.Version
+	}
+	return nil
+}
+
+func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
+	if r.footprint == nil {
+		r.footprint = FootprintOf(r.operation())
+	}
+	c := Compare(r.footprint, FootprintOf(tx.Operation))
+	if c.Verdict > Relocate {
+		return r.conflict(tx, c.Verdict, nil, c.Reason)
+	}
+	if err := r.compareKeys(ctx, tx); err != nil {
+		return err
+	}
+	switch op := tx.Operation.(type) {
+	case table.Merge, table.Project:
+		r.reshaped = true
+	case table.Delete:
+		r.othersDeleted(tx, op.Updated, op.Removed, false)
+	case table.Update:
+		if op.InPlace {
+			op.Updated = nil // no row of them died
+		}
+		r.othersDeleted(tx, op.Updated, op.Removed, true)
+	case table.Rewrite:
+		return r.overRewrite(ctx, base, tx, op)
+	}
+	return nil
+}
+
+// operation is what the change would do where its rows are by now, as far as a
+// footprint needs to know.
+func (r *TransactionRebase) operation() table.Operation {
+	var updated []table.Fragment
+	for _, id := range r.rows.Fragments() {
+		updated = append(updated, table.Fragment{ID: id})
+	}
+	added := make([]table.Fragment, len(r.u.New))
+	switch op := r.u.Transaction.Operation.(type) {
+	case table.Append:
+		return table.Append{Fragments: added}
+	case table.Delete:
+		return table.Delete{Updated: updated}
+	case table.Update:
+		out := table.Update{Updated: updated, New: added, UniqueKeys: op.UniqueKeys}
+		if r.builder.keysClash != nil {
+			out.UniqueKeys = nil // they are compared one by one
+		}
+		return out
+	default:
+		return op
+	}
+}
+
+// conflict makes the error for a transaction in the way.
+func (r *TransactionRebase) conflict(tx table.Transaction, v Verdict, rows RowSet, reason string) error {
+	kind := ""
+	if tx.Operation != nil {
+		kind = tx.Operation.Kind()
+	}
+	return &ConflictError{Table: r.u.Table, Version: tx.Version, Transaction: tx.ID, Operation: kind, Rows: rows, Reason: reason, Verdict: v}
+}
+
+// conflictAt makes the error for a version in which something is not as it must be.
+func (r *TransactionRebase) conflictAt(version uint64, rows RowSet, format string, args ...any) error {
+	return &ConflictError{Table: r.u.Table, Version: version, Rows: rows, Reason: fmt.Sprintf(format, args...), Verdict: Retry}
+}
+
+// compareKeys has the keys of rows that others inserted compared with those that
+// this change asserts to be new.
+func (r *TransactionRebase) compareKeys(ctx context.Context, tx table.Transaction) error {
+	mine, ok := r.u.Transaction.Operation.(table.Update)
+	if !ok || len(mine.UniqueKeys) == 0 || r.builder.keysClash == nil {
+		return nil
+	}
+	var added []table.Fragment
+	switch op := tx.Operation.(type) {
+	case table.Append:
+		added = op.Fragments
+	case table.Update:
+		added = op.New
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	s, err := r.load(ctx, tx.Version)
+	if err != nil {
+		return err
+	}
+	// Formats number fragments as they commit: what the transaction says of their
+	// ids need not be final, but their files are theirs alone.
+	if added = withFilesOf(s, added); added == nil {
+		return r.conflict(tx, Retry, nil, "it inserted rows that are not to be found, so that their keys cannot be compared")
+	}
+	clash, err := r.builder.keysClash(ctx, s, added)
+	switch {
+	case err != nil:
+		return fmt.Errorf("rebase: table %s version %d: keys that were inserted: %w", r.u.Table, tx.Version, err)
+	case clash:
+		return r.conflict(tx, Retry, nil, "it inserted a row with a key that this change inserts as the first to have it")
+	}
+	return nil
+}
+
+// withFilesOf finds fragments in a version by their files; nil unless all are there.
+func withFilesOf(s *table.Snapshot, fragments []table.Fragment) (out []table.Fragment) {
+	byPath := map[string]table.Fragment{}
+	for _, f := range s.Fragments {
+		for _, d := range f.Files {
+			byPath[d.Path] = f
+		}
+	}
+	for _, f := range fragments {
+		if len(f.Files) == 0 {
+			return nil
+		}
+		found, ok := byPath[f.Files[0].Path]
+		if !ok {
+			return nil
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+// load loads a version. One that is gone makes the change a conflict: what it would
+// have told cannot be known.
+func (r *TransactionRebase) load(ctx context.Context, version uint64) (*table.Snapshot, error) {
+	s, err := r.engine.Load(ctx, version)
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return nil, r.conflictAt(version, nil, "the version was removed, and what happened in it cannot be told any more")
+	case err != nil:
+		return nil, fmt.Errorf("rebase: table %s: load version %d: %w", r.u.Table, version, err)
+	}
+	return s, nil
+}
+
+// Propose makes the change over the version that it was carried to. The current
+// deletion vectors are read and added to: a vector that was read earlier is never
+// installed again. Fragments that are left without a live row are removed. It
+// returns nil if there is nothing to do: every row is dead, and none is new. The
+// error is a [*ConflictError] if somebody updated a row that is to be deleted.
+func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (*table.Proposal, error) {
+	if base.Version != r.at {
+		return nil, fmt.Errorf("rebase: table %s: a proposal over version %d of a change that was carried to version %d", r.u.Table, base.Version, r.at)
+	}
+	if err := r.checkShape(ctx, base); err != nil {
+		return nil, err
+	}
+	if op, ok := r.u.Transaction.Operation.(table.Rewrite); ok {
+		return r.proposeRewrite(ctx, base, op.Groups[0])
+	}
+	updated, removed, err := r.delete(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	added, err := r.number(base)
+	if err != nil {
+		return nil, err
+	}
+	r.proposed = r.outcome(base.Version + 1)
+	if len(updated)+len(removed)+len(added) == 0 {
+		return nil, nil
+	}
+	for _, f := range added {
+		r.proposed.Added = append(r.proposed.Added, f.ID)
+	}
+	change := table.Change{Add: added, Remove: removed, SetDeletion: map[table.FragmentID]*table.DeletionRef{}}
+	for _, f := range updated {
+		change.SetDeletion[f.ID] = f.Deletion
+	}
+	tx := r.u.Transaction
+	switch op := tx.Operation.(type) {
+	case table.Append:
+		tx.Operation = table.Append{Fragments: added}
+	case table.Delete:
+		tx.Operation = table.Delete{Updated: updated, Removed: removed}
+	case table.Update:
+		tx.Operation = table.Update{Updated: updated, Removed: removed, New: added, UniqueKeys: op.UniqueKeys}
+	}
+	return &table.Proposal{Base: base, Transaction: tx, Change: change}, nil
+}
+
+// number gives the new fragments their ids.
+func (r *TransactionRebase) number(base *table.Snapshot) ([]table.Fragment, error) {
+	if left := uint64(table.MaxFragmentID) + 1 - uint64(base.NextFragmentID); uint64(len(r.u.New)) > left {
+		return nil, table.Unsupportedf("rebase: table %s version %d: %d new fragments, and %d ids are left", r.u.Table, base.Version, len(r.u.New), left)
+	}
+	var out []table.Fragment
+	for i, f := range r.u.New {
+		out = append(out, table.Fragment{ID: base.NextFragmentID + table.FragmentID(i), PhysicalRows: f.PhysicalRows, Files: f.Files, Kept: f.Kept})
+	}
+	return out, nil
+}
+
+// checkShape makes sure that the columns of new fragments are still what they were
+// when they were written, if somebody changed columns.
+func (r *TransactionRebase) checkShape(ctx context.Context, base *table.Snapshot) error {
+	if !r.reshaped || len(r.u.New) == 0 {
+		return nil
+	}
+	then, err := r.load(ctx, r.u.Transaction.ReadVersion)
+	if err != nil {
+		return err
+	}
+	was := map[int32]table.Field{}
+	for _, f := range then.Schema.Fields {
+		was[f.ID] = f
+	}
+	for _, f := range base.Schema.Fields {
+		if w, ok := was[f.ID]; ok && (w.Nullable && !f.Nullable || !arrow.TypeEqual(w.Type, f.Type)) {
+			return r.conflictAt(base.Version, nil, "column %q is of another type than when rows of this change were written", f.Name)
+		}
+	}
+	return nil
+}
+
+// outcome is what the change does in a version, if it gets there.
+func (r *TransactionRebase) outcome(version uint64) Committed {
+	out := Committed{
+		Table: r.u.Table, Version: version, ReadVersion: r.u.Transaction.ReadVersion,
+		RebasedOver: []uint64{}, Added: []table.FragmentID{},
+		RowsDeleted: r.rows.Rows(), RowsMerged: r.merged,
+	}
+	for id, v := range r.rows {
+		// A destination is younger than the fragments that were read.
+		if _, ok := r.u.Affected[id]; !ok {
+			out.RowsRelocated += v.Cardinality()
+		}
+	}
+	return out
+}
