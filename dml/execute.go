@@ -1,0 +1,196 @@
+package dml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rehome-db/rehome/commit"
+	"github.com/rehome-db/rehome/rebase"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Stats are the rows that a change is about. It is plain data.
+type Stats struct {
+	// Matched are the rows of the table that the condition or a source row picked.
+	Matched uint64 `json:"matched"`
+	// Updated, Inserted and Deleted are the rows of the table that were replaced,
+	// that are new, and that are gone.
+	Updated  uint64 `json:"updated"`
+	Inserted uint64 `json:"inserted"`
+	Deleted  uint64 `json:"deleted"`
+	// SkippedDuplicates are the source rows that were left out because an earlier
+	// one has the same key.
+	SkippedDuplicates uint64 `json:"skipped_duplicates"`
+}
+
+// Options are how a change is committed.
+type Options struct {
+	// MaxAttempts bounds how often the change is computed: it is computed again when
+	// others changed the same rows meanwhile. The default is 10.
+	MaxAttempts int
+	// Properties are stored with the transaction, for people and tools. The default
+	// is none.
+	Properties map[string]string
+	// Memory is where the changes of address of compactions are remembered. The
+	// default is the engine's, if it has one.
+	Memory rebase.Memory
+
+	// sleep waits between attempts.
+	sleep func(context.Context, time.Duration) error
+}
+
+// EnsureDefaults fills in what was not set.
+func (o *Options) EnsureDefaults() {
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = 10
+	}
+	if o.sleep == nil {
+		o.sleep = commit.Sleep
+	}
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if o.MaxAttempts < 0 {
+		return fmt.Errorf("dml: MaxAttempts is %d: want a positive number", o.MaxAttempts)
+	}
+	return nil
+}
+
+// Result is what a change did. It is plain data but for Snapshot.
+type Result struct {
+	Stats
+	// Committed is false if there was nothing to change: no version was made.
+	Committed bool `json:"committed"`
+	// Version is the version that holds the change or, if nothing was to be changed,
+	// the one that says so.
+	Version uint64 `json:"version"`
+	// ReadVersion is the version that the change was computed from in the end.
+	ReadVersion uint64 `json:"read_version"`
+	// RebasedOver are the versions that others committed in between, over which the
+	// change was carried.
+	RebasedOver []uint64 `json:"rebased_over"`
+	// RowsRelocated is the number of rows that were followed to another address.
+	RowsRelocated uint64 `json:"rows_relocated"`
+	// Attempts is how often the change was computed.
+	Attempts int `json:"attempts"`
+	// Leftover are objects of lost attempts that could not be deleted.
+	Leftover []table.Object `json:"leftover,omitempty"`
+	// Snapshot is the version, nil if it was committed and could not be loaded.
+	Snapshot *table.Snapshot `json:"-"`
+}
+
+// computed is a change that was computed and not committed.
+type computed struct {
+	change rebase.Uncommitted
+	stats  Stats
+	// clash, if set, compares keys where others inserted rows meanwhile.
+	clash rebase.KeysClash
+}
+
+func (c computed) nothing() bool { return c.change.Affected.IsEmpty() && len(c.change.New) == 0 }
+
+// execute computes a change from the newest version and commits it, and does so
+// again if others changed the same rows.
+func execute(ctx context.Context, e table.Engine, opts Options, compute func(context.Context, *table.Snapshot) (computed, error)) (Result, error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return Result{}, err
+	}
+	builder := rebase.NewCommitBuilder(e)
+	if opts.Memory != nil {
+		builder = builder.WithMemory(opts.Memory)
+	}
+	for n := 1; ; n++ {
+		start := time.Now()
+		out, err := attempt(ctx, e, builder, opts.Properties, compute)
+		out.Attempts = n
+		if err == nil {
+			return out, nil
+		}
+		if n >= opts.MaxAttempts || !again(err) {
+			return Result{}, err
+		}
+		if slept := opts.sleep(ctx, pause(n, time.Since(start))); slept != nil {
+			return Result{}, errors.Join(slept, err)
+		}
+	}
+}
+
+// again says whether computing the change anew can help. A conflict that is terminal
+// is about what the change asks for.
+func again(err error) bool {
+	return table.Classify(err) == table.OutcomeRetryable && !errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit)
+}
+
+func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, properties map[string]string, compute func(context.Context, *table.Snapshot) (computed, error)) (Result, error) {
+	s, err := e.Load(ctx, 0)
+	if err != nil {
+		return Result{}, fmt.Errorf("dml: load the latest version: %w", err)
+	}
+	c, err := compute(ctx, s)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.nothing() {
+		return Result{Stats: c.stats, Version: s.Version, ReadVersion: s.Version, Snapshot: s}, nil
+	}
+	c.change.Transaction.Properties = properties
+	if c.clash != nil {
+		builder = builder.WithKeysClash(c.clash)
+	}
+	done, err := builder.Execute(ctx, c.change)
+	if err != nil {
+		return Result{}, fmt.Errorf("dml: %s computed from version %d: %w", c.change.Transaction.Operation.Kind(), s.Version, err)
+	}
+	return Result{
+		Stats: c.stats, Committed: !done.Nothing, Version: done.Version, ReadVersion: done.ReadVersion,
+		RebasedOver: done.RebasedOver, RowsRelocated: done.RowsRelocated, Leftover: done.Leftover, Snapshot: done.Snapshot,
+	}, nil
+}
+
+// pause is how long to wait before attempt n+1: the longer the more an attempt costs
+// and the more of them were lost, so that writers of the same rows do not keep each
+// other from finishing.
+func pause(n int, cost time.Duration) time.Duration {
+	const shortest, longest = time.Millisecond, 10 * time.Second
+	slots := time.Duration(1) << min(n-1, 4)
+	return min(time.Duration(1+rand.Int64N(int64(slots*max(cost, shortest)))), longest)
+}
+
+// uncommitted begins a change computed from s.
+func uncommitted(s *table.Snapshot, op table.Operation) rebase.Uncommitted {
+	return rebase.Uncommitted{
+		Table:       s.Table,
+		Transaction: table.Transaction{ID: uuid.NewString(), ReadVersion: s.Version, Operation: op},
+	}
+}
+
+// write writes the rows of a change into new fragments. If that fails nothing of
+// them is left.
+func (r reader) write(ctx context.Context, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
+	var cause error // what was wrong with the rows, which the engine only passes on
+	watched := func(yield func(table.Batch, error) bool) {
+		for b, err := range rows {
+			cause = err
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+	out, err := r.engine.WriteFragments(ctx, r.snapshot.Schema, watched, opts)
+	if err == nil {
+		return out, nil
+	}
+	if cause == nil {
+		cause = r.errorf("%w", err)
+	}
+	_, err = commit.Discard(ctx, r.engine, "dml", out.Objects)
+	return table.Written{}, errors.Join(cause, err)
+}
