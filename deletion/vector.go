@@ -59,12 +59,31 @@ func Range(start, end uint64) *Vector {
 // CollectRuns returns the set of the offsets in the half-open ranges [start, end)
 // that seq yields, in any order, overlaps allowed. Ends are at most 2^32.
 func CollectRuns(seq iter.Seq2[uint64, uint64]) *Vector {
+	// A range is merged into all that its 65536 offsets have already, so that many
+	// short ones cost the square of their number. Those are added row by row.
+	const short, held = 1024, 4096
 	bm := roaring.New()
+	var rows []uint32
+	flush := func() {
+		bm.AddMany(rows)
+		rows = rows[:0]
+	}
 	for start, end := range seq {
-		if end = min(end, 1<<32); start < end {
+		switch end = min(end, 1<<32); {
+		case start >= end:
+		case end-start >= short:
+			flush()
 			bm.AddRange(start, end)
+		default:
+			for ; start < end; start++ {
+				rows = append(rows, uint32(start))
+			}
+			if len(rows) >= held {
+				flush()
+			}
 		}
 	}
+	flush()
 	return &Vector{bits: bm}
 }
 
