@@ -41,6 +41,6 @@ func (d Delete) compute(ctx context.Context, e table.Engine, s *table.Snapshot) 
 		return computed{}, err
 	}
 	c := computed{change: uncommitted(s, table.Delete{}), stats: Stats{Matched: rows.Rows(), Deleted: rows.Rows()}}
-	c.change.Affected = rows
+	c.change.Affect(s, rows)
 	return c, nil
 }

@@ -77,7 +77,7 @@ func (j *join) compute(ctx context.Context) (computed, error) {
 		c.change.New, c.change.Objects = out.Fragments, out.Objects
 	}
 	deleted.AddAll(updated)
-	c.change.Affected = deleted
+	c.change.Affect(j.snapshot, deleted)
 	return c, nil
 }
 

@@ -72,7 +72,8 @@ func (u Update) compute(ctx context.Context, e table.Engine, s *table.Snapshot) 
 		return computed{}, err
 	}
 	ids.give(out.Fragments)
-	c.change.Affected, c.change.New, c.change.Objects = rows, out.Fragments, out.Objects
+	c.change.Affect(s, rows)
+	c.change.New, c.change.Objects = out.Fragments, out.Objects
 	c.stats = Stats{Matched: rows.Rows(), Updated: rows.Rows()}
 	return c, nil
 }

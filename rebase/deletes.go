@@ -198,10 +198,13 @@ func (r *TransactionRebase) delete(ctx context.Context, base *table.Snapshot) (u
 }
 
 // fragmentsNow finds fragments in base. Of one that is gone every row must have been
-// deleted.
+// deleted, and one that is there must be the one that was read.
 func (r *TransactionRebase) fragmentsNow(ctx context.Context, base *table.Snapshot, ids []table.FragmentID) (now []table.Fragment, err error) {
 	for _, id := range ids {
 		if f, ok := base.Fragment(id); ok {
+			if !r.u.isAsRead(f) {
+				return nil, r.conflictAt(base.Version, RowSet{id: r.rows[id]}, "fragment %d has other files than when it was read", id)
+			}
 			now = append(now, f)
 			continue
 		}

@@ -32,6 +32,10 @@ func (r *TransactionRebase) overRewrite(ctx context.Context, base *table.Snapsho
 			if r.rows[f.ID].IsEmpty() {
 				continue
 			}
+			// Engines record the files, or nothing.
+			if len(f.Files) > 0 && !r.u.isAsRead(f) {
+				return r.conflict(tx, Retry, RowSet{f.ID: r.rows[f.ID]}, fmt.Sprintf("it moved a fragment %d that has other files than the one that was read", f.ID))
+			}
 			if err := r.settleBefore(ctx, base, f.ID); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -293,16 +294,29 @@ func (r *TransactionRebase) checkShape(ctx context.Context, base *table.Snapshot
 	if err != nil {
 		return err
 	}
-	was := map[int32]table.Field{}
+	was, named := map[int32]table.Field{}, map[string]bool{}
 	for _, f := range then.Schema.Fields {
-		was[f.ID] = f
+		was[f.ID], named[f.Name] = f, true
 	}
 	for _, f := range base.Schema.Fields {
-		if w, ok := was[f.ID]; ok && (w.Nullable && !f.Nullable || !arrow.TypeEqual(w.Type, f.Type)) {
+		w, ok := was[f.ID]
+		switch {
+		case ok && (w.Nullable && !f.Nullable || !arrow.TypeEqual(w.Type, f.Type)):
 			return r.conflictAt(base.Version, nil, "column %q is of another type than when rows of this change were written", f.Name)
+		case ok && !sameParts(w, f), !ok && named[f.Name]:
+			// This is how formats change the type of a column. The values that were
+			// written would be found no more.
+			return r.conflictAt(base.Version, nil, "column %q is another one than when rows of this change were written", f.Name)
+		case !ok && !f.Nullable:
+			return r.conflictAt(base.Version, nil, "column %q is new and has no nulls, and rows of this change have no value for it", f.Name)
 		}
 	}
 	return nil
+}
+
+// sameParts says whether two columns consist of the same fields.
+func sameParts(a, b table.Field) bool {
+	return slices.EqualFunc(a.Children, b.Children, func(a, b table.Field) bool { return a.ID == b.ID && sameParts(a, b) })
 }
 
 // outcome is what the change does in a version, if it gets there.

@@ -3,6 +3,7 @@ package rebase
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -28,6 +29,12 @@ type Uncommitted struct {
 	Transaction table.Transaction
 	// Affected are the rows to be deleted, all of which were alive in ReadVersion.
 	Affected RowSet
+	// Files name a data file of each fragment that Affected has rows of, as it was
+	// read. A fragment of the same number without it is another one: the table was
+	// dropped and made again under its name, and what is at the addresses now is not
+	// what the change is about. Fragments that are not named are taken as they are.
+	// See [Uncommitted.Affect].
+	Files map[table.FragmentID]string
 	// New are the fragments that were written, which get their ids at commit.
 	New []table.NewFragment
 	// Objects are all objects that were written for New. They are deleted if the
@@ -35,18 +42,40 @@ type Uncommitted struct {
 	Objects []table.Object
 }
 
+// Affect sets Affected, to rows of the version that the change was computed from, and
+// Files with it.
+func (u *Uncommitted) Affect(s *table.Snapshot, rows RowSet) {
+	u.Affected, u.Files = rows, nil
+	for _, f := range s.Fragments {
+		if rows[f.ID].IsEmpty() || len(f.Files) == 0 {
+			continue
+		}
+		if u.Files == nil {
+			u.Files = map[table.FragmentID]string{}
+		}
+		u.Files[f.ID] = f.Files[0].Path
+	}
+}
+
+// isAsRead says whether a fragment of the number of one that was read may be that one.
+func (u *Uncommitted) isAsRead(f table.Fragment) bool {
+	name, ok := u.Files[f.ID]
+	return !ok || slices.ContainsFunc(f.Files, func(d table.DataFile) bool { return d.Path == name })
+}
+
 // uncommittedJSON is the JSON form: the operation by its name.
 type uncommittedJSON struct {
-	Table       string              `json:"table"`
-	ID          string              `json:"id"`
-	ReadVersion uint64              `json:"read_version"`
-	Operation   string              `json:"operation"`
-	UniqueKeys  []int32             `json:"unique_keys,omitempty"`
-	Old         []table.Fragment    `json:"old,omitempty"`
-	Properties  map[string]string   `json:"properties,omitempty"`
-	Affected    RowSet              `json:"affected,omitempty"`
-	New         []table.NewFragment `json:"new,omitempty"`
-	Objects     []table.Object      `json:"objects,omitempty"`
+	Table       string                      `json:"table"`
+	ID          string                      `json:"id"`
+	ReadVersion uint64                      `json:"read_version"`
+	Operation   string                      `json:"operation"`
+	UniqueKeys  []int32                     `json:"unique_keys,omitempty"`
+	Old         []table.Fragment            `json:"old,omitempty"`
+	Properties  map[string]string           `json:"properties,omitempty"`
+	Affected    RowSet                      `json:"affected,omitempty"`
+	Files       map[table.FragmentID]string `json:"files,omitempty"`
+	New         []table.NewFragment         `json:"new,omitempty"`
+	Objects     []table.Object              `json:"objects,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -57,7 +86,7 @@ func (u Uncommitted) MarshalJSON() ([]byte, error) {
 	out := uncommittedJSON{
 		Table: u.Table, ID: u.Transaction.ID, ReadVersion: u.Transaction.ReadVersion,
 		Operation: u.Transaction.Operation.Kind(), Properties: u.Transaction.Properties,
-		Affected: u.Affected, New: u.New, Objects: u.Objects,
+		Affected: u.Affected, Files: u.Files, New: u.New, Objects: u.Objects,
 	}
 	switch op := u.Transaction.Operation.(type) {
 	case table.Update:
@@ -76,7 +105,7 @@ func (u *Uncommitted) UnmarshalJSON(data []byte) error {
 	}
 	out := Uncommitted{
 		Table:    in.Table,
-		Affected: in.Affected, New: in.New, Objects: in.Objects,
+		Affected: in.Affected, Files: in.Files, New: in.New, Objects: in.Objects,
 		Transaction: table.Transaction{ID: in.ID, ReadVersion: in.ReadVersion, Properties: in.Properties},
 	}
 	for _, op := range []table.Operation{

@@ -112,7 +112,8 @@ func (w *world) write(words []string, sizes ...int) (out []table.NewFragment, ob
 // uncommitted computes a change from the newest version.
 func (w *world) uncommitted(op table.Operation, affected, words []string) rebase.Uncommitted {
 	s := w.head()
-	u := rebase.Uncommitted{Table: s.Table, Affected: rebase.Rows(w.find(s, affected)...)}
+	u := rebase.Uncommitted{Table: s.Table}
+	u.Affect(s, rebase.Rows(w.find(s, affected)...))
 	w.made++
 	u.Transaction = table.Transaction{ID: fmt.Sprint("change-", w.made), ReadVersion: s.Version, Operation: op}
 	if len(words) > 0 {

@@ -212,6 +212,11 @@ func (b *binder) comparable(at span, l, r *node) (*node, *node, error) {
 	if err != nil {
 		return nil, nil, b.src.errorf(at, "%w", err)
 	}
+	if ts, ok := t.(*arrow.TimestampType); ok && ts.TimeZone != "" && (lf == famDate || rf == famDate) {
+		// Beside an instant a day begins at midnight in UTC, whatever the zone of the
+		// column; CAST alone makes it midnight there.
+		t = &arrow.TimestampType{Unit: ts.Unit, TimeZone: "UTC"}
+	}
 	if l, err = b.castTo(l, t); err != nil {
 		return nil, nil, err
 	}

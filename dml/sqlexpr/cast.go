@@ -366,16 +366,9 @@ func toTimestamp(from arrow.DataType, to *arrow.TimestampType) conversion {
 	}
 	switch t := from.(type) {
 	case *arrow.Date32Type:
-		// A day begins at midnight in UTC, whatever the zone, as in the engine.
-		return func(c cell) (cell, error) {
-			v, err := changeUnit(c.i*secondsADay, arrow.Second, to.Unit)
-			return cell{i: v}, err
-		}
+		return func(c cell) (cell, error) { return located(changeUnit(c.i*secondsADay, arrow.Second, to.Unit)) }
 	case *arrow.Date64Type:
-		return func(c cell) (cell, error) {
-			v, err := changeUnit(c.i, arrow.Millisecond, to.Unit)
-			return cell{i: v}, err
-		}
+		return func(c cell) (cell, error) { return located(changeUnit(c.i, arrow.Millisecond, to.Unit)) }
 	case *arrow.TimestampType:
 		return func(c cell) (cell, error) {
 			v, err := changeUnit(c.i, t.Unit, to.Unit)

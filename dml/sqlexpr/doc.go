@@ -36,6 +36,8 @@
 //   - Else both sides are brought to a common type: double beside any number, the wider
 //     of two whole numbers, a decimal for bigint beside bigint unsigned, the coarser
 //     unit of two timestamps.
+//   - A day beside a time begins at midnight, in UTC if the time has a zone. CAST makes
+//     it midnight in that zone.
 //   - Whole numbers wrap around, their division cuts off, and by zero is an error.
 //     CAST cuts off too; a value that does not fit is an error, or null in TRY_CAST.
 //   - Floats have a total order: NaN is equal to itself and above all numbers.
