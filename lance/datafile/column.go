@@ -8,9 +8,12 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/datafile/encoding20"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
 	"github.com/rehome-db/rehome/lance/schema"
@@ -19,6 +22,7 @@ import (
 
 const (
 	pageTypeURL   = "/lance.encodings21.PageLayout"
+	arrayTypeURL  = "/lance.encodings.ArrayEncoding"
 	columnTypeURL = "/lance.encodings.ColumnEncoding"
 )
 
@@ -34,6 +38,9 @@ type Column struct {
 	bytes uint64
 	// blob says that the column keeps its values elsewhere.
 	blob bool
+	// lists are the columns of the lists around the leaf, outermost first, in format
+	// 2.0. See [File.LeafColumn].
+	lists []*Column
 }
 
 // Page describes a stored page.
@@ -43,6 +50,9 @@ type Page struct {
 	FirstRow, Rows uint64
 	// Layout says how the page is encoded. Do not change it.
 	Layout *enc21pb.PageLayout
+	// Array says so in format 2.0, where Layout is nil and rows are what the column
+	// itself has: items, in a list.
+	Array *enc20pb.ArrayEncoding
 	// Buffers lie in the file.
 	Buffers []encoding.Buffer
 }
@@ -57,7 +67,12 @@ func (p Page) Bytes() uint64 {
 }
 
 // Encoding names the page's layout and value encoding, for people.
-func (p Page) Encoding() string { return encoding.LayoutName(p.Layout) }
+func (p Page) Encoding() string {
+	if p.Array != nil {
+		return encoding20.Name(p.Array)
+	}
+	return encoding.LayoutName(p.Layout)
+}
 
 func (f *File) parseColumn(index int, raw []byte) (*Column, error) {
 	var m file2pb.ColumnMetadata
@@ -91,9 +106,20 @@ func (f *File) parseColumn(index int, raw []byte) (*Column, error) {
 			page.Buffers[k] = encoding.Buffer{Offset: s.offset, Size: s.size}
 		}
 		c.bytes += page.Bytes()
-		page.Layout = new(enc21pb.PageLayout)
-		if err := unpack(p.GetEncoding(), pageTypeURL, page.Layout); err != nil {
+		var description proto.Message
+		url := pageTypeURL
+		if f.version == V2_0 {
+			url, page.Array = arrayTypeURL, new(enc20pb.ArrayEncoding)
+			description = page.Array
+		} else {
+			page.Layout = new(enc21pb.PageLayout)
+			description = page.Layout
+		}
+		if err := unpack(p.GetEncoding(), url, description); err != nil {
 			return nil, fmt.Errorf("page %d: %w", i, err)
+		}
+		if f.version == V2_3 && !known(description.ProtoReflect()) {
+			return nil, table.Unsupportedf("page %d: format 2.3 describes it in terms that are not known: its pages change between engine versions", i)
 		}
 	}
 	return c, nil
@@ -118,6 +144,25 @@ func unpack(e *file2pb.Encoding, typeURL string, into proto.Message) error {
 	return nil
 }
 
+// known says whether a message and those inside it have no fields that are not known
+// here.
+func known(m protoreflect.Message) bool {
+	ok := len(m.GetUnknown()) == 0
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil:
+		case f.IsList():
+			for i := range v.List().Len() {
+				ok = ok && known(v.List().Get(i).Message())
+			}
+		default:
+			ok = ok && known(v.Message())
+		}
+		return ok
+	})
+	return ok
+}
+
 // Index returns the column's number in the file.
 func (c *Column) Index() int { return c.index }
 
@@ -135,6 +180,9 @@ func (c *Column) Check(leaf schema.Leaf) error {
 	if err := c.checkLeaf(leaf); err != nil {
 		return err
 	}
+	if c.file.version == V2_0 {
+		return c.check20(leaf)
+	}
 	d := encoding.NewDecoder(leaf.Type, leaf.Layers, encoding.Limits{})
 	for i := range c.pages {
 		if err := d.Check(c.page(i)); err != nil {
@@ -149,6 +197,9 @@ func (c *Column) checkLeaf(leaf schema.Leaf) error {
 	if leaf.Unsupported != nil {
 		return c.file.wrap(leaf.Unsupported)
 	}
+	if c.file.version == V2_0 {
+		return nil // a reader of the path checks the rest
+	}
 	if c.blob {
 		return c.file.wrap(table.Unsupportedf("column %q (%s): blobs are not supported", leaf.Path, leaf.Field.LogicalType))
 	}
@@ -161,7 +212,7 @@ func (c *Column) checkLeaf(leaf schema.Leaf) error {
 
 func (c *Column) page(i int) encoding.Page {
 	p := &c.pages[i]
-	return encoding.Page{Layout: p.Layout, Rows: p.Rows, Buffers: p.Buffers, File: c.file.r}
+	return encoding.Page{Layout: p.Layout, Rows: p.Rows, Buffers: p.Buffers, File: c.file.r, Size: uint64(c.file.size)}
 }
 
 func (c *Column) wrap(leaf schema.Leaf, page int, err error) error {
@@ -171,7 +222,7 @@ func (c *Column) wrap(leaf schema.Leaf, page int, err error) error {
 // Blocks yields all rows of the column, in order, as blocks in level space. See
 // [Column.BlocksRange].
 func (c *Column) Blocks(ctx context.Context, leaf schema.Leaf) iter.Seq2[*level.Block, error] {
-	return c.BlocksRange(ctx, leaf, 0, c.rows)
+	return c.BlocksRange(ctx, leaf, 0, c.file.rows)
 }
 
 // BlocksRange yields the rows [from, to) of the column, in order, as blocks in
@@ -186,6 +237,10 @@ func (c *Column) BlocksRange(ctx context.Context, leaf schema.Leaf, from, to uin
 	return func(yield func(*level.Block, error) bool) {
 		if err := c.checkLeaf(leaf); err != nil {
 			yield(nil, err)
+			return
+		}
+		if c.file.version == V2_0 {
+			c.blocks20(ctx, leaf, from, to, yield)
 			return
 		}
 		if from > to || to > c.rows {

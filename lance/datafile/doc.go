@@ -1,7 +1,7 @@
-// Package datafile reads and writes Lance data files of the formats 2.1 and 2.2,
+// Package datafile reads and writes Lance data files of the formats 2.0, 2.1 and 2.2,
 // one leaf column at a time, as blocks in level space (package level). What turns
 // blocks into Arrow is package assemble; the encodings of pages are package
-// encoding.
+// encoding, and package encoding20 for format 2.0.
 //
 // # Container
 //
@@ -24,6 +24,23 @@
 // a reader must not count on it: a table's manifest says which field each column
 // of a file holds.
 //
+// In format 2.0 lists and structs own columns too, and a leaf is read through those of
+// the lists around it ([File.LeafColumn]). A writer has a [ColumnWriter] for each leaf
+// all the same: that of the first leaf inside a list writes the list's column, and all
+// leaves inside it end their pages at the same rows, wherever the first of them that is
+// full has to. That a struct is null is refused, because the format cannot store it.
+// Files of 2.0 call themselves 0.3.
+//
+// # Blobs
+//
+// Columns of blobs keep the bytes of their values apart from their pages. Of the
+// first kind (formats 2.0 and 2.1) they lie in the same file, a page says where, and blocks
+// hold the bytes. Of the second kind (the extension lance.blob.v2, format 2.2) the
+// values are descriptions ([BlobDescription]): a blob lies in the same file, in a
+// file beside it ([SidecarPath]) alone or together with others, or anywhere at all.
+// Blocks hold the descriptions, and whoever reads or copies the column takes care of
+// the bytes.
+//
 // # Invariants
 //
 //   - Nothing that a file says is believed: every position, size, width and count
@@ -40,6 +57,9 @@
 //	err = column.Check(leaf) // can every page be read? no data is read yet
 //	for block, err := range column.Blocks(ctx, leaf) {
 //		...
+//	}
+//	for block, err := range column.Take(ctx, leaf, []datafile.Range{{From: 7, To: 9}}) {
+//		... // these rows, for little more than they take
 //	}
 //
 // And to write one:

@@ -36,7 +36,7 @@ type File struct {
 }
 
 // Open reads the metadata of a file of the given size. name is for messages: the
-// file's path in the table. Formats other than 2.1 and 2.2 are ErrUnsupported, a
+// file's path in the table. Formats other than 2.0 to 2.3 are ErrUnsupported, a
 // file that is cut off or damaged is ErrCorrupt. The file does not close r.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{name: name, r: r, size: size}

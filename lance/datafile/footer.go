@@ -13,8 +13,10 @@ type Version = encoding.Version
 
 // The versions that are read and written.
 const (
+	V2_0 = encoding.V2_0
 	V2_1 = encoding.V2_1
 	V2_2 = encoding.V2_2
+	V2_3 = encoding.V2_3
 )
 
 const (
@@ -58,12 +60,13 @@ func parseFooter(b []byte, size int64) (footer, error) {
 // version returns the file's version, or ErrUnsupported naming it.
 func (f footer) version() (Version, error) {
 	switch {
-	case f.major == 2 && (f.minor == uint16(V2_1) || f.minor == uint16(V2_2)):
+	case f.major == 0 && f.minor == 3, f.major == 2 && f.minor == 0:
+		// Files of 2.0 call themselves 0.3, manifests and some writers do not.
+		return V2_0, nil
+	case f.major == 2 && (f.minor == uint16(V2_1) || f.minor == uint16(V2_2) || f.minor == uint16(V2_3)):
 		return Version(f.minor), nil
 	case f.major == 0 && f.minor < 3:
 		return 0, table.Unsupportedf("file format 0.1 (\"legacy\") is not supported")
-	case f.major == 0 && f.minor == 3, f.major == 2 && f.minor == 0:
-		return 0, table.Unsupportedf("file format 2.0 is not supported")
 	case f.major == 2:
 		return 0, table.Unsupportedf("file format 2.%d is not supported", f.minor)
 	default:

@@ -37,6 +37,7 @@ type Writer struct {
 	version Version
 	schema  *schema.Schema
 	columns []*ColumnWriter
+	arrays  *arrays // in format 2.0
 
 	mu      sync.Mutex // guards the rest
 	out     *bufio.Writer
@@ -57,7 +58,7 @@ type FileInfo struct {
 // whose field ids it records: the table's schema, not that of files that the rows
 // come from. A schema with a type that cannot be written is ErrUnsupported.
 func NewWriter(w io.Writer, version Version, s *schema.Schema, opts WriterOptions) (*Writer, error) {
-	if version != V2_1 && version != V2_2 {
+	if version > V2_2 {
 		return nil, table.Unsupportedf("datafile: writing format %s is not supported", version)
 	}
 	if opts.PageBytes <= 0 {
@@ -70,6 +71,12 @@ func NewWriter(w io.Writer, version Version, s *schema.Schema, opts WriterOption
 			return nil, fmt.Errorf("datafile: column %d: %w", i, err)
 		}
 		out.columns = append(out.columns, c)
+	}
+	if version == V2_0 {
+		out.arrays = newArrays(s)
+		for i, c := range out.columns {
+			c.array = out.arrays.leaves[i]
+		}
 	}
 	return out, nil
 }
@@ -146,6 +153,15 @@ func (w *Writer) Finish() (FileInfo, error) {
 		info.Fields = append(info.Fields, c.leaf.FieldID)
 		info.Columns = append(info.Columns, int32(i))
 	}
+	if w.arrays != nil {
+		if err := w.arrays.finish(w, info.Rows); err != nil {
+			return info, err
+		}
+		info.Fields, info.Columns = w.arrays.fields(), nil
+		for i := range info.Fields {
+			info.Columns = append(info.Columns, int32(i))
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.writeTail(info.Rows); err != nil {
@@ -155,13 +171,25 @@ func (w *Writer) Finish() (FileInfo, error) {
 	return info, nil
 }
 
+// metadata is that of the columns, in order.
+func (w *Writer) metadata() []*file2pb.ColumnMetadata {
+	if w.arrays != nil {
+		return w.arrays.metadata()
+	}
+	var out []*file2pb.ColumnMetadata
+	for _, c := range w.columns {
+		out = append(out, c.metadata())
+	}
+	return out
+}
+
 // writeTail writes everything after the pages. A reader finds it from the end of
 // the file and takes what lies between the descriptor and the end for metadata,
 // so the order matters and nothing else may come between.
 func (w *Writer) writeTail(rows uint64) error {
 	marshal := proto.MarshalOptions{Deterministic: true}
 	descriptor, err := marshal.Marshal(&file2pb.FileDescriptor{
-		Schema: &filepb.Schema{Fields: w.schema.Proto(), Metadata: w.schema.ProtoMetadata()},
+		Schema: &filepb.Schema{Fields: w.schema.FileProto(), Metadata: w.schema.ProtoMetadata()},
 		Length: rows,
 	})
 	if err != nil {
@@ -173,10 +201,11 @@ func (w *Writer) writeTail(rows uint64) error {
 
 	columnsAt := w.pos
 	var columnTable []byte
-	for _, c := range w.columns {
-		metadata, err := marshal.Marshal(c.metadata())
+	columns := w.metadata()
+	for i, c := range columns {
+		metadata, err := marshal.Marshal(c)
 		if err != nil {
-			return fmt.Errorf("datafile: encode the metadata of column %q: %w", c.leaf.Path, err)
+			return fmt.Errorf("datafile: encode the metadata of column %d: %w", i, err)
 		}
 		columnTable = binary.LittleEndian.AppendUint64(columnTable, w.pos)
 		columnTable = binary.LittleEndian.AppendUint64(columnTable, uint64(len(metadata)))
@@ -197,9 +226,13 @@ func (w *Writer) writeTail(rows uint64) error {
 	tail = binary.LittleEndian.AppendUint64(tail, columnTableAt)
 	tail = binary.LittleEndian.AppendUint64(tail, bufferTableAt)
 	tail = binary.LittleEndian.AppendUint32(tail, 1+uint32(len(w.buffers))) // the schema first
-	tail = binary.LittleEndian.AppendUint32(tail, uint32(len(w.columns)))
-	tail = binary.LittleEndian.AppendUint16(tail, 2)
-	tail = binary.LittleEndian.AppendUint16(tail, uint16(w.version))
+	tail = binary.LittleEndian.AppendUint32(tail, uint32(len(columns)))
+	major, minor := uint16(2), uint16(w.version)
+	if w.version == V2_0 {
+		major, minor = 0, 3 // what files of 2.0 call themselves
+	}
+	tail = binary.LittleEndian.AppendUint16(tail, major)
+	tail = binary.LittleEndian.AppendUint16(tail, minor)
 	tail = append(tail, magic...)
 	w.write(tail)
 	if w.err == nil {

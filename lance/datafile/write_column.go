@@ -3,21 +3,13 @@ package datafile
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
 	"github.com/rehome-db/rehome/lance/schema"
-)
-
-// What a field's metadata can ask for.
-const (
-	compressionKey      = "lance-encoding:compression"
-	compressionLevelKey = "lance-encoding:compression-level"
 )
 
 var errColumnClosed = errors.New("the column is closed")
@@ -32,16 +24,22 @@ type ColumnWriter struct {
 
 	builder *level.Builder
 	encoder *encoding.Encoder
-	rows    uint64 // in pages and builder
-	paged   uint64 // in pages
+	blobs   *blobColumn // of a column of blobs
+	array   *arrayLeaf  // in format 2.0
+	rows    uint64      // in pages and builder
+	paged   uint64      // in pages
 	pages   []*file2pb.ColumnMetadata_Page
 	closed  bool
 	err     error
 }
 
 func newColumnWriter(w *Writer, leaf schema.Leaf, pageBytes int) (*ColumnWriter, error) {
-	if leaf.Unsupported != nil {
-		return nil, leaf.Unsupported
+	if err := CanWrite(w.version, leaf); err != nil {
+		return nil, err
+	}
+	if leaf.Dictionary != nil {
+		// Rows are counted with the values that they stand for, which a page has once.
+		pageBytes *= 2
 	}
 	return &ColumnWriter{w: w, leaf: leaf, pageBytes: pageBytes}, nil
 }
@@ -68,7 +66,7 @@ func (c *ColumnWriter) Take(cursor *level.Cursor, n int) error {
 		if err := c.open(); err != nil {
 			return err
 		}
-		k := min(n, c.room(cursor.RowBytes()))
+		k := c.reserve(min(n, c.room(cursor.RowBytes())))
 		if err := c.builder.Take(cursor, k); err != nil {
 			return c.fail(err)
 		}
@@ -90,8 +88,30 @@ func (c *ColumnWriter) TakeNulls(n int) error {
 		if err := c.open(); err != nil {
 			return err
 		}
-		k := min(n, c.room(float64(rowBytes)))
+		k := c.reserve(min(n, c.room(float64(rowBytes))))
 		if err := c.builder.TakeNulls(k); err != nil {
+			return c.fail(err)
+		}
+		n -= k
+		if err := c.appended(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TakeAbsent appends the next n rows at the cursor, or what is left if that is
+// less, for a field that they do not have: the cursor is over another leaf of the
+// same struct, shared layers down from the outermost. See
+// [level.Builder.TakeAbsent].
+func (c *ColumnWriter) TakeAbsent(cursor *level.Cursor, n, shared int) error {
+	for n = min(n, cursor.Remaining()); n > 0; {
+		if err := c.open(); err != nil {
+			return err
+		}
+		// Levels, and a value's worth for each row.
+		k := c.reserve(min(n, c.room(cursor.RowBytes()+float64(8+c.leaf.Type.ValueBits()/8))))
+		if err := c.builder.TakeAbsent(cursor, k, shared); err != nil {
 			return c.fail(err)
 		}
 		n -= k
@@ -115,27 +135,16 @@ func (c *ColumnWriter) open() error {
 	if c.builder, err = level.NewBuilder(c.leaf.Type, c.leaf.Layers); err != nil {
 		return c.fail(err)
 	}
+	if c.array != nil {
+		return nil
+	}
 	c.encoder = encoding.NewEncoder(encodeOptions(c.w.version, c.leaf))
+	if c.leaf.Blob {
+		if c.blobs, err = newBlobColumn(c.leaf); err != nil {
+			return c.fail(err)
+		}
+	}
 	return nil
-}
-
-// encodeOptions takes what the field's metadata asks for.
-func encodeOptions(version Version, leaf schema.Leaf) encoding.EncodeOptions {
-	opts := encoding.EncodeOptions{Version: version}
-	for t, ok := leaf.Arrow.(*arrow.FixedSizeListType); ok; t, ok = t.Elem().(*arrow.FixedSizeListType) {
-		opts.Dims = append(opts.Dims, int(t.Len()))
-	}
-	if leaf.Field == nil {
-		return opts
-	}
-	switch s := leaf.Field.Metadata[compressionKey]; s {
-	case "lz4", "zstd", "fsst", "none":
-		opts.Compression = s
-	}
-	if n, err := strconv.Atoi(leaf.Field.Metadata[compressionLevelKey]); err == nil {
-		opts.CompressionLevel = n
-	}
-	return opts
 }
 
 // room returns how many rows of about the given size the page still takes, at
@@ -148,19 +157,56 @@ func (c *ColumnWriter) room(rowBytes float64) int {
 	return max(int(left/rowBytes), 1)
 }
 
+// reserve returns how many of the next n rows may be taken at once.
+func (c *ColumnWriter) reserve(n int) int {
+	if c.array == nil {
+		return n
+	}
+	return c.array.reserve(c.rows, n)
+}
+
 // appended closes the page if it is full, or so nearly that one more row would
 // make it so.
 func (c *ColumnWriter) appended(rows int) error {
 	c.rows += uint64(rows)
-	if c.room(c.builder.RowBytes()) > 1 {
+	if c.room(c.builder.RowBytes()) <= 1 {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		if c.array != nil {
+			c.array.full()
+		}
+	}
+	if c.array == nil || !c.array.due(c.rows) {
 		return nil
 	}
-	return c.flush()
+	return c.endLists()
+}
+
+// endLists ends the pages of lists, after what was gathered of their items.
+func (c *ColumnWriter) endLists() error {
+	if c.builder != nil && c.builder.Rows() > 0 {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	if err := c.array.endLists(c); err != nil {
+		return c.fail(err)
+	}
+	return nil
 }
 
 // flush encodes and writes the page that was gathered.
 func (c *ColumnWriter) flush() error {
-	if err := c.encoder.Encode(c.builder.Block(), c.writePage); err != nil {
+	var err error
+	if c.array != nil {
+		err = c.array.flush(c, c.builder.Block())
+	} else if c.blobs != nil {
+		err = c.blobs.add(c, c.builder.Block())
+	} else {
+		err = c.encoder.Encode(c.builder.Block(), c.writePage)
+	}
+	if err != nil {
 		return c.fail(err)
 	}
 	c.builder.Reset()
@@ -202,7 +248,17 @@ func (c *ColumnWriter) Close() error {
 			return err
 		}
 	}
-	c.builder, c.encoder, c.closed = nil, nil, true
+	if c.array != nil && !c.closed {
+		if err := c.endLists(); err != nil {
+			return err
+		}
+	}
+	if c.blobs != nil {
+		if err := c.blobs.flush(c); err != nil {
+			return c.fail(err)
+		}
+	}
+	c.builder, c.encoder, c.blobs, c.closed = nil, nil, nil, true
 	return nil
 }
 

@@ -29,6 +29,12 @@ func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
 	if src.file.version != c.w.version || src.blob {
 		return false
 	}
+	if c.leaf.Described {
+		return false // what they describe has to be copied too
+	}
+	if c.leaf.Indexes() > 0 {
+		return false // the distinct values of all pages have to be counted
+	}
 	switch src.pages[i].Layout.GetLayout().(type) {
 	case *enc21pb.PageLayout_MiniBlock, *enc21pb.PageLayout_Constant, *enc21pb.PageLayout_FullZip:
 		return true

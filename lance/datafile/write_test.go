@@ -255,10 +255,25 @@ func TestWriterRefuses(t *testing.T) {
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	require.ErrorContains(t, err, "2.3")
 
-	dictionary := newSchema(t, arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}}}, nil))
-	_, err = datafile.NewWriter(io.Discard, datafile.V2_1, dictionary, datafile.WriterOptions{})
-	require.ErrorIs(t, err, table.ErrUnsupported)
-	require.ErrorContains(t, err, `"d"`)
+	str, blob := arrow.BinaryTypes.String, arrow.MetadataFrom(map[string]string{"lance-encoding:blob": "true"})
+	for _, c := range []struct {
+		version datafile.Version
+		field   arrow.Field
+		message string
+	}{
+		{datafile.V2_1, arrow.Field{Name: "d", Type: arrow.ListOf(arrow.StructOf())}, "struct without fields"},
+		{datafile.V2_1, arrow.Field{Name: "d", Type: arrow.MapOf(str, str)}, "no maps"},
+		{datafile.V2_1, arrow.Field{Name: "d", Type: arrow.StructOf(arrow.Field{Name: "s", Type: str}),
+			Metadata: arrow.MetadataFrom(map[string]string{"packed": "true"})}, "no packed structs"},
+		{datafile.V2_2, arrow.Field{Name: "d", Type: arrow.BinaryTypes.LargeBinary, Metadata: blob}, "no blobs"},
+		{datafile.V2_1, arrow.Field{Name: "d", Type: arrow.ListOfField(arrow.Field{Name: "item", Type: arrow.BinaryTypes.LargeBinary, Metadata: blob})}, "no blobs in lists"},
+	} {
+		s := newSchema(t, arrow.NewSchema([]arrow.Field{c.field}, nil))
+		_, err = datafile.NewWriter(io.Discard, c.version, s, datafile.WriterOptions{})
+		require.ErrorIs(t, err, table.ErrUnsupported)
+		require.ErrorContains(t, err, `"d`)
+		require.ErrorContains(t, err, c.message)
+	}
 
 	w, err := datafile.NewWriter(io.Discard, datafile.V2_1, s, datafile.WriterOptions{})
 	require.NoError(t, err)

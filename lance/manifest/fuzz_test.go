@@ -30,7 +30,7 @@ func FuzzManifest(f *testing.F) {
 		require.NoError(t, err)
 		again, err := manifest.Decode(out)
 		require.NoError(t, err)
-		want.IndexSection, want.TransactionSection = again.Manifest.IndexSection, again.Manifest.TransactionSection
+		want.IndexSection, want.TransactionSection, want.TransactionSectionV14 = again.Manifest.IndexSection, again.Manifest.TransactionSection, nil
 		require.True(t, proto.Equal(want, again.Manifest))
 		manifest.SetFlags(again.Manifest)
 	})

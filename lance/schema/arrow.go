@@ -9,7 +9,14 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-const extensionNameKey = "ARROW:extension:name"
+const (
+	extensionNameKey = "ARROW:extension:name"
+	// jsonExtension is what Lance calls its binary JSON.
+	jsonExtension = "lance.json"
+
+	blobKey   = "lance-encoding:blob"
+	packedKey = "lance-encoding:packed"
+)
 
 func notFound(name string) error {
 	return fmt.Errorf("schema: column %q: %w", name, table.ErrNotFound)
@@ -155,11 +162,17 @@ func (b *builder) field(f arrow.Field, parent int32, known *table.Field, path st
 		return nil, fmt.Errorf("schema: column %q: %w", path, err)
 	}
 	md := metadataMap(f.Metadata)
+	if md[extensionNameKey] == jsonExtension && logical == "large_binary" {
+		logical = "json"
+	}
 	var id int32
 	if known != nil {
 		id = known.ID
 	} else if id, err = b.next.take(); err != nil {
 		return nil, err
+	}
+	if id < 0 {
+		parent = -1 // of a blob in a file's schema
 	}
 	out := newField(id, parent, f.Name, logical, f.Nullable, md)
 	out.Type = f.Type

@@ -30,5 +30,7 @@
 // has two leaves: "tags.item" (field 1, Variable with 32-bit offsets, layers
 // NullableItem, NullAndEmptyList) and "v" (field 2, FixedList of 4 times 32 bits,
 // layer NullableItem). A fixed-size list of a primitive type is one field and one
-// leaf: its items are part of the value.
+// leaf: its items are part of the value. So is a packed struct, whose fields lie
+// side by side in the value, and a dictionary, whose rows are the values that it
+// stands for.
 package schema

@@ -1,8 +1,6 @@
 package schema
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +27,21 @@ type Leaf struct {
 	// kinds than these, but never another number of layers, nor an item where
 	// the schema has a list.
 	Layers []level.Layer
+	// Lists are the ids of the lists around the leaf, outermost first. In format 2.0
+	// they own columns too.
+	Lists []int32
+	// Dictionary is the leaf's Arrow type if that is a dictionary, else nil. The
+	// rows hold the values that it stands for, of the shape Type: dictionaries are
+	// the business of pages and of arrays, each of which has its own.
+	Dictionary *arrow.DictionaryType
+	// Blob says that the values are kept apart from their pages.
+	Blob bool
+	// Described says that the values are descriptions of where blobs are
+	// (lance.blob.v2), Type being theirs; the field has the fields of the blobs
+	// themselves.
+	Described bool
+	// Map says that the leaf lies in a map.
+	Map bool
 	// Unsupported says why the column can be neither read nor written
 	// (ErrUnsupported, naming column and type); nil for most. Type is then zero.
 	Unsupported error
@@ -45,6 +58,12 @@ func (s *Schema) Leaves() []Leaf {
 	return w.leaves
 }
 
+// IsLeaf says whether f owns a column from format 2.1 on.
+func (f *Field) IsLeaf() bool {
+	leaves := f.Leaves()
+	return len(leaves) == 1 && leaves[0].Field == f
+}
+
 // Leaves lists the leaves below f as [Schema.Leaves] does, f being top-level.
 func (f *Field) Leaves() []Leaf {
 	var w leafWalk
@@ -52,13 +71,34 @@ func (f *Field) Leaves() []Leaf {
 	return w.leaves
 }
 
-type leafWalk struct{ leaves []Leaf }
+// Indexes returns how many values the indices of the leaf's dictionaries tell apart,
+// where that is few enough to matter; 0 for more, and for leaves of other types.
+func (l *Leaf) Indexes() int {
+	if l.Dictionary == nil || l.Type.Kind == level.Fixed && l.Type.Bits == 1 {
+		return 0
+	}
+	bits := l.Dictionary.IndexType.(arrow.FixedWidthDataType).BitWidth()
+	switch {
+	case bits > 16:
+		return 0
+	case arrow.IsSignedInteger(l.Dictionary.IndexType.ID()):
+		return 1 << (bits - 1)
+	default:
+		return 1 << bits
+	}
+}
+
+type leafWalk struct {
+	leaves []Leaf
+	maps   int // around the field
+	lists  []int32
+}
 
 // walk visits f, whose ancestors have the given layers, outermost first. reason
 // is why the ancestors already make every leaf below unsupported.
 func (w *leafWalk) walk(f *Field, path string, outer []level.Layer, reason error) {
 	if reason == nil {
-		reason = unsupportedNode(f, path)
+		reason = unsupportedNode(f, path, len(outer) == 0)
 	}
 	switch {
 	case isList(f.LogicalType) || f.LogicalType == "map":
@@ -66,16 +106,22 @@ func (w *leafWalk) walk(f *Field, path string, outer []level.Layer, reason error
 		if f.Nullable {
 			layer = level.NullAndEmptyList
 		}
+		if f.LogicalType == "map" {
+			w.maps++
+			defer func() { w.maps-- }()
+		}
+		w.lists = append(w.lists, f.ID)
 		w.descend(f, path, append(slices.Clone(outer), layer), reason)
+		w.lists = w.lists[:len(w.lists)-1]
 	case f.LogicalType == "struct" && !isPacked(f) && !isBlob(f) && len(f.Children) > 0,
 		strings.HasPrefix(f.LogicalType, "fixed_size_list:struct:"):
 		w.descend(f, path, append(slices.Clone(outer), itemLayer(f)), reason)
 	default:
-		leaf := Leaf{FieldID: f.ID, Path: path, Field: f, Arrow: f.Type, Unsupported: reason}
+		leaf := Leaf{FieldID: f.ID, Path: path, Field: f, Arrow: f.Type, Map: w.maps > 0, Lists: slices.Clone(w.lists), Unsupported: reason}
 		leaf.Layers = append(slices.Clone(outer), itemLayer(f))
 		slices.Reverse(leaf.Layers)
 		if reason == nil {
-			leaf.Type, leaf.Unsupported = valueType(f, path)
+			leaf.describe()
 		}
 		w.leaves = append(w.leaves, leaf)
 	}
@@ -94,6 +140,12 @@ func itemLayer(f *Field) level.Layer {
 	return level.AllValidItem
 }
 
+// isEmptyStruct says whether f is a struct without fields. Its column holds nothing,
+// and says that everything is null: what it means is that everything is there.
+func isEmptyStruct(f *Field) bool {
+	return f.LogicalType == "struct" && len(f.Children) == 0 && !isBlob(f)
+}
+
 func isList(logical string) bool {
 	switch logical {
 	case "list", "list.struct", "large_list", "large_list.struct":
@@ -103,25 +155,27 @@ func isList(logical string) bool {
 }
 
 func isPacked(f *Field) bool {
-	return f.Metadata["packed"] == "true" || f.Metadata["lance-encoding:packed"] == "true"
+	return f.Metadata["packed"] == "true" || f.Metadata[packedKey] == "true"
 }
 
+// isBlob says whether f's values are kept apart from their pages, whatever the
+// form.
 func isBlob(f *Field) bool {
-	return f.Metadata["lance-encoding:blob"] == "true" || strings.HasPrefix(f.Metadata[extensionNameKey], "lance.blob")
+	return f.Metadata[blobKey] == "true" || strings.HasPrefix(f.Metadata[extensionNameKey], "lance.blob")
 }
+
+// isBlobStruct says whether f is a blob in its second form: a struct of data and
+// URI in a table's schema, a struct of descriptions in a file's.
+func isBlobStruct(f *Field) bool { return isBlob(f) && f.LogicalType == "struct" }
 
 // unsupportedNode says why nothing at or below f can be read, or nil.
-func unsupportedNode(f *Field, path string) error {
+func unsupportedNode(f *Field, path string, top bool) error {
 	switch {
-	case isBlob(f):
-		return unsupportedColumn(path, "blob")
-	case isPacked(f):
-		return unsupportedColumn(path, "packed struct")
-	case f.LogicalType == "struct" && len(f.Children) == 0:
-		return unsupportedColumn(path, "struct without fields")
-	case f.LogicalType == "map":
-		return unsupportedColumn(path, "map")
+	case isEmptyStruct(f) && !top:
+		// Stock engines lose the fields beside it.
+		return unsupportedColumn(path, "struct without fields inside another type")
 	case strings.HasPrefix(f.LogicalType, "fixed_size_list:struct:"):
+		// Files that have one count its structs for rows, which no engine reads.
 		return unsupportedColumn(path, "fixed-size list of structs")
 	}
 	return nil
@@ -129,62 +183,4 @@ func unsupportedNode(f *Field, path string) error {
 
 func unsupportedColumn(path, what string) error {
 	return table.Unsupportedf("schema: column %q: type %s is not supported", path, what)
-}
-
-// maxValueBytes bounds one fixed-size value: far above any real vector, and low
-// enough that counts times widths stay far below 2^63.
-const maxValueBytes = 1 << 26
-
-// valueType returns the shape of a leaf's values.
-func valueType(f *Field, path string) (level.Type, error) {
-	t := f.Type
-	if _, opaque := t.(*Opaque); opaque {
-		return level.Type{}, unsupportedColumn(path, fmt.Sprintf("%q", f.LogicalType))
-	}
-	dim := int64(1)
-	list := false
-	for {
-		l, ok := t.(*arrow.FixedSizeListType)
-		if !ok {
-			break
-		}
-		list = true
-		if dim *= int64(l.Len()); dim > maxValueBytes {
-			return level.Type{}, unsupportedColumn(path, fmt.Sprintf("%s (more than %d items)", f.Type, maxValueBytes))
-		}
-		t = l.Elem()
-	}
-	switch t.ID() {
-	case arrow.NULL:
-		if !list {
-			return level.Type{Kind: level.Nothing}, nil
-		}
-	case arrow.STRING, arrow.BINARY:
-		if !list {
-			return level.Type{Kind: level.Variable, Bits: 32}, nil
-		}
-	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		if !list {
-			return level.Type{Kind: level.Variable, Bits: 64}, nil
-		}
-	case arrow.BOOL:
-		if !list {
-			return level.Type{Kind: level.Fixed, Bits: 1}, nil
-		}
-	case arrow.DICTIONARY:
-	default:
-		fixed, ok := t.(arrow.FixedWidthDataType)
-		if !ok {
-			break
-		}
-		bits := int64(fixed.BitWidth())
-		if bits <= 0 || bits > math.MaxInt32 || bits/8*dim > maxValueBytes {
-			return level.Type{}, unsupportedColumn(path, fmt.Sprintf("%s (a value is larger than %d bytes)", f.Type, maxValueBytes))
-		}
-		if list {
-			return level.Type{Kind: level.FixedList, Bits: int(bits), Dim: int(dim)}, nil
-		}
-		return level.Type{Kind: level.Fixed, Bits: int(bits)}, nil
-	}
-	return level.Type{}, unsupportedColumn(path, f.Type.String())
 }

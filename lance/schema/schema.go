@@ -121,6 +121,37 @@ func (s *Schema) Proto() []*filepb.Field {
 	return out
 }
 
+// FileProto returns the messages that a data file has for the schema. They are
+// those of the table, except that blobs of the second form are what the file holds:
+// descriptions, whose fields have no ids.
+func (s *Schema) FileProto() []*filepb.Field {
+	var out []*filepb.Field
+	var walk func(fields []*Field)
+	walk = func(fields []*Field) {
+		for _, f := range fields {
+			if !isBlobStruct(f) {
+				out = append(out, f.message)
+				walk(f.Children)
+				continue
+			}
+			m := f.Clone()
+			m.ExtensionName = ""
+			m.Metadata = map[string][]byte{blobKey: []byte("true"), packedKey: []byte("true")}
+			out = append(out, m)
+			for _, part := range descriptionFields {
+				out = append(out, newField(-1, -1, part.name, part.logical, false, nil).message)
+			}
+		}
+	}
+	walk(s.Fields)
+	return out
+}
+
+// descriptionFields are the fields of a description of a blob.
+var descriptionFields = []struct{ name, logical string }{
+	{"kind", "uint8"}, {"position", "uint64"}, {"size", "uint64"}, {"blob_id", "uint32"}, {"blob_uri", "string"},
+}
+
 // ProtoMetadata returns the schema's metadata in the form of the messages.
 func (s *Schema) ProtoMetadata() map[string][]byte { return bytesMap(s.Metadata) }
 

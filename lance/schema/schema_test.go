@@ -201,19 +201,21 @@ func TestLeaves(t *testing.T) {
 		got = append(got, r)
 	}
 	none := level.Type{}
+	fixed := func(bits int) level.Type { return level.Type{Kind: level.Fixed, Bits: bits} }
+	variable := func(bits int) level.Type { return level.Type{Kind: level.Variable, Bits: bits} }
 	require.Equal(t, []row{
-		{10, "id", level.Type{Kind: level.Fixed, Bits: 64}, []level.Layer{all}, ""},
-		{12, "tags.item", level.Type{Kind: level.Variable, Bits: 32}, []level.Layer{item, list}, ""},
-		{14, "s.a", level.Type{Kind: level.Fixed, Bits: 1}, []level.Layer{item, item}, ""},
-		{16, "s.l.x", level.Type{Kind: level.Variable, Bits: 64}, []level.Layer{all, empties, item}, ""},
-		{17, "v", level.Type{Kind: level.FixedList, Bits: 32, Dim: 6}, []level.Layer{item}, ""},
+		{10, "id", fixed(64), []level.Layer{all}, ""},
+		{12, "tags.item", variable(32), []level.Layer{item, list}, ""},
+		{14, "s.a", fixed(1), []level.Layer{item, item}, ""},
+		{16, "s.l.x", variable(64), []level.Layer{all, empties, item}, ""},
+		{17, "v", level.Type{Kind: level.FixedList, Bits: 32, Dim: 6, Inner: 2}, []level.Layer{item}, ""},
 		{18, "n", level.Type{Kind: level.Nothing}, []level.Layer{item}, ""},
-		{21, "m.entries.key", none, []level.Layer{all, all, list}, `schema: column "m": type map is not supported`},
-		{22, "m.entries.value", none, []level.Layer{item, all, list}, `schema: column "m": type map is not supported`},
-		{23, "d", none, []level.Layer{all}, `schema: column "d": type dictionary<values=utf8, indices=uint32, ordered=false> is not supported`},
-		{24, "p", none, []level.Layer{all}, `schema: column "p": type packed struct is not supported`},
-		{27, "b", none, []level.Layer{all}, `schema: column "b": type blob is not supported`},
-		{28, "e", none, []level.Layer{all}, `schema: column "e": type struct without fields is not supported`},
+		{21, "m.entries.key", variable(32), []level.Layer{all, all, list}, ""},
+		{22, "m.entries.value", fixed(32), []level.Layer{item, all, list}, ""},
+		{23, "d", variable(32), []level.Layer{all}, ""},
+		{24, "p", level.Type{Kind: level.Fixed, Bits: 64, Parts: level.NewParts([]level.Part{{Bits: 32}, {Bits: 32}})}, []level.Layer{all}, ""},
+		{27, "b", variable(64), []level.Layer{all}, ""},
+		{28, "e", level.Type{Kind: level.Nothing}, []level.Layer{all}, ""},
 		{31, "f.item.a", none, []level.Layer{all, item, all}, `schema: column "f": type fixed-size list of structs is not supported`},
 		{32, "fs", none, []level.Layer{all}, `schema: column "fs": type fixed_size_list<item: utf8, nullable>[2] is not supported`},
 	}, got)
@@ -240,6 +242,74 @@ func TestFromProtoRefuses(t *testing.T) {
 	}
 }
 
+// What leaves are beside the shape of their values.
+func TestLeafKinds(t *testing.T) {
+	str, i32 := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32
+	dict := &arrow.DictionaryType{IndexType: i32, ValueType: str}
+	wide := arrow.StructOf(arrow.Field{Name: "s", Type: str}, arrow.Field{Name: "v", Type: arrow.FixedSizeListOf(3, i32)})
+	packed := arrow.MetadataFrom(map[string]string{"packed": "true"})
+	s, err := schema.FromArrow(arrow.NewSchema([]arrow.Field{
+		{Name: "d", Type: arrow.ListOf(dict)},
+		{Name: "m", Type: arrow.MapOf(str, dict)},
+		{Name: "b", Type: arrow.BinaryTypes.LargeBinary, Metadata: arrow.MetadataFrom(map[string]string{"lance-encoding:blob": "true"})},
+		{Name: "p", Type: wide, Metadata: packed},
+		{Name: "x", Type: str},
+	}, nil), 0)
+	require.NoError(t, err)
+	leaves := s.Leaves()
+	require.Len(t, leaves, 6)
+	for i, want := range []struct{ dict, isMap, blob bool }{{dict: true}, {isMap: true}, {dict: true, isMap: true}, {blob: true}, {}, {}} {
+		l := leaves[i]
+		require.NoError(t, l.Unsupported)
+		require.Equal(t, want, struct{ dict, isMap, blob bool }{l.Dictionary != nil, l.Map, l.Blob}, l.Path)
+	}
+	require.Equal(t, level.Type{Kind: level.Variable, Bits: 32, Parts: level.NewParts([]level.Part{{Bits: 32, Variable: true}, {Bits: 96, Items: 3}})}, leaves[4].Type)
+	require.True(t, s.Fields[3].IsLeaf())
+	require.False(t, s.Fields[0].IsLeaf())
+
+	for _, c := range []arrow.Field{
+		{Name: "x", Type: &arrow.DictionaryType{IndexType: i32, ValueType: arrow.Null}},
+		{Name: "x", Type: arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(i32)}), Metadata: packed},
+		{Name: "x", Type: arrow.StructOf(arrow.Field{Name: "e", Type: arrow.StructOf()})},
+		{Name: "x", Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Boolean}), Metadata: packed},
+	} {
+		s, err := schema.FromArrow(arrow.NewSchema([]arrow.Field{c}, nil), 0)
+		require.NoError(t, err)
+		require.ErrorIs(t, s.Leaves()[0].Unsupported, table.ErrUnsupported)
+		require.ErrorContains(t, s.Leaves()[0].Unsupported, `column "x`)
+	}
+}
+
+func TestIndexesOfDictionaries(t *testing.T) {
+	for index, want := range map[arrow.DataType]int{
+		arrow.PrimitiveTypes.Int8: 128, arrow.PrimitiveTypes.Uint8: 256, arrow.PrimitiveTypes.Int16: 1 << 15,
+		arrow.PrimitiveTypes.Uint16: 1 << 16, arrow.PrimitiveTypes.Int32: 0, arrow.PrimitiveTypes.Uint64: 0,
+	} {
+		s, err := schema.FromArrow(arrow.NewSchema([]arrow.Field{
+			{Name: "d", Type: &arrow.DictionaryType{IndexType: index, ValueType: arrow.BinaryTypes.String}},
+			{Name: "b", Type: &arrow.DictionaryType{IndexType: index, ValueType: arrow.FixedWidthTypes.Boolean}},
+			{Name: "s", Type: arrow.BinaryTypes.String},
+		}, nil), 0)
+		require.NoError(t, err)
+		leaves := s.Leaves()
+		require.Equal(t, want, leaves[0].Indexes(), index)
+		require.Zero(t, leaves[1].Indexes())
+		require.Zero(t, leaves[2].Indexes())
+	}
+}
+
+// JSON is bytes in Arrow's terms; the extension's name tells Lance's type.
+func TestJSONKeepsItsType(t *testing.T) {
+	md := arrow.MetadataFrom(map[string]string{"ARROW:extension:name": "lance.json", "ARROW:extension:metadata": ""})
+	s, err := schema.FromArrow(arrow.NewSchema([]arrow.Field{{Name: "j", Type: arrow.BinaryTypes.LargeBinary, Metadata: md}}, nil), 0)
+	require.NoError(t, err)
+	require.Equal(t, "json", s.Fields[0].LogicalType)
+	require.Equal(t, "lance.json", s.Proto()[0].GetExtensionName())
+	again, err := schema.FromTable(s.ToTable())
+	require.NoError(t, err)
+	requireSameProto(t, s.Proto(), again.Proto(), "json")
+}
+
 // The parts of a blob have no ids of their own in data files.
 func TestBlobParts(t *testing.T) {
 	fields := []*filepb.Field{
@@ -255,7 +325,8 @@ func TestBlobParts(t *testing.T) {
 	requireSameProto(t, fields, s.Proto(), "blob")
 	leaves := s.Leaves()
 	require.Len(t, leaves, 2)
-	require.ErrorContains(t, leaves[0].Unsupported, `column "b": type blob is not supported`)
+	require.True(t, leaves[0].Described)
+	require.NoError(t, leaves[0].Unsupported)
 
 	_, err = schema.FromProto(append(fields[3:], fields[1]), nil)
 	require.ErrorIs(t, err, table.ErrCorrupt)

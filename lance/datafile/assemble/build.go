@@ -40,8 +40,8 @@ func (b *builder) field(f *schema.Field, depth, n int) (arrow.ArrayData, error) 
 	if s.n != n {
 		return nil, table.Corruptf("assemble: column %q has %d values of %q where there should be %d", first.leaf.Path, s.n, f.Name, n)
 	}
-	if len(f.Children) == 0 {
-		return first.array(b.mem, s), nil
+	if first.leaf.Field == f {
+		return first.array(b.mem, s)
 	}
 	inner := builder{mem: b.mem, leaves: all}
 	items := n
@@ -70,7 +70,21 @@ func (b *builder) field(f *schema.Field, depth, n int) (arrow.ArrayData, error) 
 		}
 		children = append(children, child)
 	}
+	if f.Type.ID() == arrow.MAP {
+		if err := checkEntries(f, children[0]); err != nil {
+			return nil, err
+		}
+	}
 	return array.NewData(f.Type, n, buffers, children, s.nulls, 0), nil
+}
+
+// checkEntries checks that a map's entries and keys are there: levels can say
+// otherwise, maps cannot.
+func checkEntries(f *schema.Field, entries arrow.ArrayData) error {
+	if entries.NullN() > 0 || entries.Children()[0].NullN() > 0 {
+		return table.Corruptf("assemble: map %q has an entry or a key that is null", f.Name)
+	}
+	return nil
 }
 
 // layer is the slots of the leaf's ancestor at the given depth.
@@ -130,68 +144,49 @@ func (s *slots) offsets(mem memory.Allocator, large bool) *memory.Buffer {
 }
 
 // array builds the leaf's own array.
-func (r *leafReader) array(mem memory.Allocator, s *slots) arrow.ArrayData {
+func (r *leafReader) array(mem memory.Allocator, s *slots) (arrow.ArrayData, error) {
 	v, t := &r.values, r.leaf.Arrow
-	if t.ID() == arrow.NULL {
-		return array.NewData(t, s.n, []*memory.Buffer{nil}, nil, s.n, 0)
-	}
-	buffers := []*memory.Buffer{s.validity(mem)}
-	defer func() { release(buffers) }()
-	switch v.typ.Kind {
-	case level.Variable:
-		if v.offsets.n == 0 {
-			clear(v.offsets.extend(v.typ.Bits / 8)) // of no strings
-		}
-		buffers = append(buffers, v.offsets.take(), v.data.take())
-	case level.FixedList:
+	switch {
+	case r.leaf.Dictionary != nil:
+		return v.dictionary(mem, r.leaf, s)
+	case r.leaf.Described:
+		return v.blobs(mem, r.leaf, s)
+	case v.typ.Parts != "":
+		return v.packed(mem, r.leaf, s)
+	case t.ID() == arrow.STRUCT && v.typ.Kind == level.Nothing:
+		// Without fields: see schema.Leaf.
+		return array.NewData(t, s.n, []*memory.Buffer{nil}, nil, 0, 0), nil
+	case t.ID() == arrow.NULL:
+		return array.NewData(t, s.n, []*memory.Buffer{nil}, nil, s.n, 0), nil
+	case v.typ.Kind == level.FixedList:
+		buffers := []*memory.Buffer{s.validity(mem)}
+		defer release(buffers)
 		items := v.list(mem, t)
 		defer items.Release()
-		return array.NewData(t, s.n, buffers, []arrow.ArrayData{items}, s.nulls, 0)
-	default:
-		buffers = append(buffers, v.fixed(mem))
+		return array.NewData(t, s.n, buffers, []arrow.ArrayData{items}, s.nulls, 0), nil
 	}
-	return array.NewData(t, s.n, buffers, nil, s.nulls, 0)
+	buffers := append([]*memory.Buffer{s.validity(mem)}, v.buffers(mem)...)
+	defer release(buffers)
+	return array.NewData(t, s.n, buffers, nil, s.nulls, 0), nil
+}
+
+// buffers returns the values as Arrow has them behind the validity.
+func (v *values) buffers(mem memory.Allocator) []*memory.Buffer {
+	if v.typ.Kind != level.Variable {
+		return []*memory.Buffer{v.fixed(mem)}
+	}
+	if v.offsets.n == 0 {
+		clear(v.offsets.extend(v.typ.Bits / 8)) // of no strings
+	}
+	return []*memory.Buffer{v.offsets.take(), v.data.take()}
 }
 
 // fixed returns the buffer of the values.
 func (v *values) fixed(mem memory.Allocator) *memory.Buffer {
-	if v.typ.Bits%8 != 0 {
+	if v.typ.ValueBits()%8 != 0 {
 		return newBuffer(mem, v.bits)
 	}
 	return v.data.take()
-}
-
-// list builds what is inside the fixed-size list type t: more of them, or the
-// items.
-func (v *values) list(mem memory.Allocator, t arrow.DataType) arrow.ArrayData {
-	n := v.n
-	var dims []arrow.DataType
-	for {
-		l, ok := t.(*arrow.FixedSizeListType)
-		if !ok {
-			break
-		}
-		dims = append(dims, t)
-		n *= int(l.Len())
-		t = l.Elem()
-	}
-	nulls := 0
-	var valid *memory.Buffer
-	if v.items != nil {
-		if nulls = n - countBits(v.items); nulls > 0 {
-			valid = newBuffer(mem, v.items)
-		}
-	}
-	buffers := []*memory.Buffer{valid, v.fixed(mem)}
-	var out arrow.ArrayData = array.NewData(t, n, buffers, nil, nulls, 0)
-	release(buffers)
-	for i := len(dims) - 1; i > 0; i-- {
-		n /= int(dims[i].(*arrow.FixedSizeListType).Len())
-		outer := array.NewData(dims[i], n, []*memory.Buffer{nil}, []arrow.ArrayData{out}, 0, 0)
-		out.Release()
-		out = outer
-	}
-	return out
 }
 
 func newBuffer(mem memory.Allocator, b []byte) *memory.Buffer {

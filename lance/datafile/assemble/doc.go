@@ -23,6 +23,10 @@
 //	         is l's null number, empty if d is its empty number, else one item;
 //	         at rep = inner(l) the entry adds an item if X(d) < l
 //
+// A leaf's own array is made of its values: dictionaries are indexed again, one for
+// each batch, packed structs are taken apart into their fields, and fixed-size lists
+// get the validity of each level.
+//
 // Leaves of one struct carry the same information about it; the first is used,
 // and the others must agree.
 //

@@ -35,14 +35,21 @@ func newLeafReader(mem memory.Allocator, leaf schema.Leaf, source Source) *leafR
 	}
 	r.present = true
 	r.next, r.stop = iter.Pull2(source)
+	if leaf.Described {
+		leaf.Type = schema.BlobValues
+		r.leaf.Type = schema.BlobValues
+	}
 	r.slots = newSlots(leaf.Layers)
 	r.values = newValues(mem, leaf.Type)
 	r.maxRep = level.MaxRep(leaf.Layers)
 	return r
 }
 
-// elastic says that rows of the leaf differ in size.
-func (r *leafReader) elastic() bool { return r.maxRep > 0 || r.leaf.Type.Kind == level.Variable }
+// elastic says that rows of the leaf differ in size, or that their dictionary is
+// sure to have room for those of one page only.
+func (r *leafReader) elastic() bool {
+	return r.maxRep > 0 || r.leaf.Type.Kind == level.Variable || r.leaf.Dictionary != nil
+}
 
 // atMost returns how many of the next n rows fit into a batch: of a leaf whose
 // rows differ in size only those of the current block, which the block's own

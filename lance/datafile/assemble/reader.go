@@ -18,7 +18,8 @@ import (
 const batchBytes = 64 << 20
 
 // Source yields the rows of a leaf in order, as datafile.Column.Blocks does: a
-// block is valid until the next is asked for. A nil Source is a leaf that is null
+// block is valid until the next is asked for. Of a leaf of descriptions of blobs the
+// blocks hold the blobs, in the form of [schema.BlobValues]. A nil Source is a leaf that is null
 // in every row.
 type Source = iter.Seq2[*level.Block, error]
 
@@ -69,7 +70,7 @@ func missing(path string) error {
 // checkMissing reports whether f has a source at all. Below f it checks that what
 // has none can be null: each outermost field all of whose leaves are missing.
 func checkMissing(f *schema.Field, path string, sources []Source, at *int) (bool, error) {
-	if len(f.Children) == 0 {
+	if f.IsLeaf() {
 		*at++
 		return sources[*at-1] != nil, nil
 	}

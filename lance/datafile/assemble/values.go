@@ -40,6 +40,14 @@ func (g *growing) take() *memory.Buffer {
 	return out
 }
 
+// bytes returns what was appended so far, valid until the next append.
+func (g *growing) bytes() []byte {
+	if g.buf == nil {
+		return nil
+	}
+	return g.buf.Bytes()[:g.n]
+}
+
 func (g *growing) release() {
 	if g.buf != nil {
 		g.buf.Release()
@@ -68,6 +76,15 @@ func (v *values) reset() {
 	v.offsets.release()
 }
 
+// offsetsAs64 returns a function that returns offset i of strings.
+func (v *values) offsetsAs64() func(i int) uint64 {
+	b := v.offsets.bytes()
+	if v.typ.Bits == 32 {
+		return func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(b[4*i:])) }
+	}
+	return func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+}
+
 // add appends the slots [from, to) of src.
 func (v *values) add(src *level.Values, from, to int) error {
 	n := to - from
@@ -89,7 +106,7 @@ func (v *values) add(src *level.Values, from, to int) error {
 }
 
 func (v *values) addItems(src *level.Values, from, n int) {
-	dim := v.typ.Dim
+	dim := v.typ.ValidBits()
 	switch {
 	case src.ItemValid == nil && v.items == nil:
 	case src.ItemValid == nil:

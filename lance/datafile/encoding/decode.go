@@ -120,7 +120,9 @@ func (d *Decoder) plan(p Page) (plan, error) {
 		return d.planConstant(l.Constant, p)
 	case *enc21pb.PageLayout_FullZip:
 		return d.planFullZip(l.FullZip, p)
-	case *enc21pb.PageLayout_Blob, *enc21pb.PageLayout_Sparse:
+	case *enc21pb.PageLayout_Blob:
+		return d.planBlob(l.Blob, p)
+	case *enc21pb.PageLayout_Sparse:
 		return nil, table.Unsupportedf("encoding: the layout %s is not supported", LayoutName(p.Layout))
 	default:
 		return nil, table.Unsupportedf("encoding: the page has a layout that is not known")

@@ -25,7 +25,7 @@ func compileDictionary(l *enc21pb.MiniBlockLayout, t level.Type, limit int) (*di
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 		return nil, unsupported(l.GetValueCompression())
 	}
-	if t.ValueBits()%8 != 0 || t.Kind == level.FixedList {
+	if t.Kind == level.FixedList || t.Parts != "" {
 		return nil, table.Unsupportedf("encoding: a dictionary of %s is not supported here", Name(l.GetDictionary()))
 	}
 	if l.GetNumDictionaryItems() > uint64(limit) {
@@ -72,6 +72,8 @@ func (d *dictionaryValues) appendTo(s *sink, n int, bufs [][]byte) error {
 		if s.typ.Kind == level.Variable {
 			s.v.Data = append(s.v.Data, dict.Data[dict.Offsets[at]:dict.Offsets[at+1]]...)
 			s.v.Offsets = append(s.v.Offsets, uint32(len(s.v.Data)))
+		} else if s.typ.Bits%8 != 0 {
+			s.v.Data = level.AppendBits(s.v.Data, (s.v.N+i)*s.typ.Bits, dict.Data, int(at)*s.typ.Bits, s.typ.Bits)
 		} else {
 			w := s.typ.Bits / 8
 			s.v.Data = append(s.v.Data, dict.Data[int(at)*w:(int(at)+1)*w]...)

@@ -18,8 +18,10 @@ type fullZip struct {
 	control  int // bytes of the word that holds the levels
 	fixed    int // bytes of a value; 0 for strings
 	validity int // bytes of item validity that each value begins with
+	levels   []listLevel
 
 	length  int // bytes of a string's length
+	packed  *packedRows
 	symbols *fsst.Table
 	general *general
 }
@@ -52,7 +54,7 @@ func (d *Decoder) planFullZip(l *enc21pb.FullZipLayout, p Page) (*fullZip, error
 	case level.Fixed, level.FixedList:
 		err = z.planFixed(l, d.typ, d.limits.Expanded)
 	case level.Variable:
-		err = z.planStrings(l, d.limits.Expanded)
+		err = z.planStrings(l, d.typ, d.limits.Expanded)
 	default:
 		err = table.Corruptf("encoding: full-zip values in a column without values")
 	}
@@ -70,8 +72,15 @@ func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) e
 	}
 	z.fixed = t.ValueBits() / 8
 	if t.Kind == level.Fixed {
-		flat, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_Flat)
-		if !ok {
+		inner := e
+		if packed, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_PackedStruct); ok && t.Parts != "" {
+			if err := packedWidths(packed.PackedStruct, t); err != nil {
+				return err
+			}
+			inner = packed.PackedStruct.GetValues()
+		}
+		flat, ok := inner.GetCompression().(*enc21pb.CompressiveEncoding_Flat)
+		if !ok || t.Parts != "" && inner == e {
 			return unsupported(e)
 		}
 		if err := flatWidth(flat.Flat, t.Bits); err != nil {
@@ -85,9 +94,7 @@ func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) e
 		if lists.general != nil {
 			return unsupported(e)
 		}
-		if lists.validity {
-			z.validity = (t.Dim + 7) / 8
-		}
+		z.levels, z.validity = lists.levels, validityBytes(lists.levels)
 	}
 	if want := 8 * (z.fixed + z.validity); int(bits.BitsPerValue) != want {
 		return table.Corruptf("encoding: full-zip values of %d bits, want %d", bits.BitsPerValue, want)
@@ -95,7 +102,7 @@ func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) e
 	return nil
 }
 
-func (z *fullZip) planStrings(l *enc21pb.FullZipLayout, limit int) error {
+func (z *fullZip) planStrings(l *enc21pb.FullZipLayout, t level.Type, limit int) error {
 	e := l.GetValueCompression()
 	bits, ok := l.GetDetails().(*enc21pb.FullZipLayout_BitsPerOffset)
 	if !ok {
@@ -105,6 +112,15 @@ func (z *fullZip) planStrings(l *enc21pb.FullZipLayout, limit int) error {
 		return table.Corruptf("encoding: lengths of %d bits", bits.BitsPerOffset)
 	}
 	z.length = int(bits.BitsPerOffset) / 8
+	if t.Parts != "" {
+		rows, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_VariablePackedStruct)
+		if !ok {
+			return unsupported(e)
+		}
+		var err error
+		z.packed, err = compilePackedRows(rows.VariablePackedStruct, e, t, limit)
+		return err
+	}
 	inner := e
 	switch c := e.GetCompression().(type) {
 	case *enc21pb.CompressiveEncoding_Fsst:
@@ -299,8 +315,16 @@ func (z *fullZip) entry(s *sink, in []byte) ([]byte, error) {
 		return nil, table.Corruptf("encoding: %d bytes for a value of %d", len(in), z.validity+z.fixed)
 	}
 	if z.validity > 0 {
-		s.v.ItemValid = level.AppendBits(s.v.ItemValid, s.v.N*s.typ.Dim, in, 0, s.typ.Dim)
-		in = in[z.validity:]
+		have := s.v.N * s.typ.ValidBits()
+		for _, l := range z.levels {
+			if l.validity {
+				s.v.ItemValid = level.AppendBits(s.v.ItemValid, have, in, 0, l.elements)
+				in = in[(l.elements+7)/8:]
+			} else {
+				s.v.ItemValid = level.AppendOnes(s.v.ItemValid, have, l.elements)
+			}
+			have += l.elements
+		}
 	}
 	if err := s.tooLong(z.fixed); err != nil {
 		return nil, err
@@ -326,6 +350,8 @@ func (z *fullZip) stringEntry(s *sink, in []byte, def uint16) ([]byte, error) {
 	value, rest := in[:size], in[size:]
 	var err error
 	switch {
+	case z.packed != nil:
+		s.v.Data, err = z.packed.append(s.v.Data, value)
 	case z.symbols != nil:
 		s.v.Data, err = z.symbols.Append(s.v.Data, value)
 	case z.general != nil:

@@ -249,7 +249,7 @@ func (m *miniBlock) levels(d *Decoder, in []byte, at, size, n int, decoder fixed
 // chunkValues decodes the value buffers of a chunk. Their sizes are at sizes, the
 // first of them is at rest.
 func (m *miniBlock) chunkValues(d *Decoder, in []byte, sizes, rest, n int) error {
-	var bufs [4][]byte
+	var bufs [maxEncodingDepth + 4][]byte // of nested lists, one a level
 	count, word := m.values.buffers(), m.word()
 	for i := range count {
 		size := loadWord(in[sizes+i*word:], word)

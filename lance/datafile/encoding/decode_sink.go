@@ -175,7 +175,7 @@ func (s *sink) dropValues(n int) {
 	case level.Fixed, level.FixedList:
 		s.v.Data = drop(s.v.Data, s.typ.ValueBits())
 		if s.v.ItemValid != nil {
-			s.v.ItemValid = drop(s.v.ItemValid, s.typ.Dim)
+			s.v.ItemValid = drop(s.v.ItemValid, s.typ.ValidBits())
 		}
 	case level.Variable:
 		from := s.v.Offsets[n]
@@ -197,7 +197,7 @@ func (s *sink) addEmpty(n int) {
 		need := ((s.v.N+n)*s.typ.ValueBits() + 7) / 8
 		s.v.Data = append(s.v.Data, make([]byte, need-len(s.v.Data))...)
 		if s.v.ItemValid != nil {
-			s.v.ItemValid = level.AppendOnes(s.v.ItemValid, s.v.N*s.typ.Dim, n*s.typ.Dim)
+			s.v.ItemValid = level.AppendOnes(s.v.ItemValid, s.v.N*s.typ.ValidBits(), n*s.typ.ValidBits())
 		}
 	case level.Variable:
 		end := uint32(len(s.v.Data))

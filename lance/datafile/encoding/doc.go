@@ -3,7 +3,7 @@
 //
 // # Layouts
 //
-// A page has one of three layouts:
+// A page has one of four layouts:
 //
 //   - mini-block, for values below 256 bytes: the page is cut into chunks of a few
 //     kilobytes, each with its own levels and compressed value buffers. A page of
@@ -11,6 +11,8 @@
 //   - full-zip, for wider values: each value stands behind its levels. Vectors
 //     without nulls are then simply one after the other.
 //   - constant: all values are null, or the same where they are not null.
+//   - blob: the values lie elsewhere in the file, and inside is a mini-block page
+//     of where.
 //
 // # Encodings
 //
@@ -27,6 +29,8 @@
 //	byte_stream_split       byte 0 of all values, byte 1 of all values, ...
 //	fsst                    strings by a symbol table (package fsst)
 //	fixed_size_list         item validity, then items
+//	packed_struct           rows of fixed-width fields, side by side
+//	variable_packed_struct  rows of fields some of which stand behind their length
 //	general                 LZ4 or zstd around what is inside
 //	constant                one value for all (blocks)
 //
@@ -39,6 +43,11 @@
 // or an error (ErrCorrupt, ErrUnsupported), and allocates in proportion to what is
 // stored or to [Limits].
 //
+// [Decoder.Take] decodes some rows of a page. Of mini-blocks it decodes those chunks
+// that the rows are in, which a page of lists tells by its repetition index, and of
+// strings in them those that are wanted; of full-zip pages the entries; of blobs the
+// values. What has no such parts is decoded from the first row to the last.
+//
 // # Encoding
 //
 // An [Encoder] chooses by the values of the page: the constant layout if there is
@@ -49,6 +58,10 @@
 // a list that is declared to be never null inside such a struct, chunks whose
 // entries are more than readers count. A block that no single page can hold is cut
 // on row boundaries.
+//
+// A column of Arrow dictionaries has a dictionary in every page, which is what
+// tells readers to make one again. Blocks hold the values: dictionaries are made
+// page by page of what is there.
 //
 // # Worked example
 //

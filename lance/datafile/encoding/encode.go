@@ -15,12 +15,37 @@ type EncodeOptions struct {
 	// Dims are the dimensions of a FixedList column, outermost first; their
 	// product is the type's Dim. The default is one dimension.
 	Dims []int
+	// IndexBits is set for a column of Arrow dictionaries: every page has a
+	// dictionary, whose indices have so many bits, the uppermost of them unused if
+	// IndexSigned. The default is no such column.
+	IndexBits   int
+	IndexSigned bool
 	// Compression is what the field's metadata asks for under
 	// "lance-encoding:compression": "lz4", "zstd", "fsst" or "none". The default
 	// is to choose by the data.
 	Compression string
 	// CompressionLevel is for zstd; the default is 3.
 	CompressionLevel int
+	// Zip puts values into full-zip pages, and Mini into mini-blocks, whatever
+	// their width, as far as the format can. The default is to choose by width.
+	Zip, Mini bool
+	// RunThreshold is the most runs, as a fraction of the values, that are stored
+	// as runs. The default is to store them so whenever it is smaller.
+	RunThreshold float64
+	// SplitBytes stores the first bytes of all 32 and 64-bit values together, then
+	// the second ones, and so on. It is for values that are compressed with lz4 or
+	// zstd after that, and without effect otherwise.
+	SplitBytes bool
+	// DictionaryDivisor bounds the distinct values of a dictionary to the number of
+	// values divided by it; the default is 2. DictionaryRatio is what fraction of
+	// the plain values a dictionary with its indices may take; the default is 0.8.
+	DictionaryDivisor int
+	DictionaryRatio   float64
+	// DictionaryCompression is the compression of dictionaries: "lz4", "zstd" or
+	// "none". The default is lz4 in format 2.2 and none in 2.1.
+	DictionaryCompression string
+	// ChunkBytes is the size of mini-blocks of strings; the default is 4 KiB.
+	ChunkBytes int
 }
 
 // EncodedPage is a page to be written: its buffers in order, and the layout that
@@ -47,7 +72,9 @@ type Encoder struct {
 	sizes    []int
 	indices  []byte
 	indexOf  map[string]uint32
-	strings  []byte // encoded strings
+	key      []byte              // of a value that is no whole bytes
+	distinct map[string]struct{} // of a column of dictionaries with narrow indices
+	strings  []byte              // encoded strings
 	ends     []uint32
 	scratch  []byte
 	trainer  fsst.Trainer
@@ -231,8 +258,22 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 		page, err := e.allNull(l)
 		return page, nil, err
 	}
+	if e.opts.IndexBits > 0 {
+		codec, dict, err := e.arrowDictionary(b, l)
+		if err != nil {
+			return EncodedPage{}, nil, err
+		}
+		return e.miniBlock(b, l, codec, dict)
+	}
+	if b.Type.Parts != "" {
+		return e.packedPage(b, l)
+	}
 	if page, ok := e.constant(b, l, valid); ok {
 		return page, nil, nil
+	}
+	if e.opts.Zip && canZip(b, l) {
+		page, err := e.fullZip(b, l, widestValue(b))
+		return page, nil, err
 	}
 	if codec, dict := e.dictionary(b); codec != nil {
 		page, at, err := e.miniBlock(b, l, codec, dict)
@@ -241,8 +282,7 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 		}
 	}
 	widest := widestValue(b)
-	canZip := b.Type.ValueBits()%8 == 0 && !l.nullableOutsideList()
-	if widest >= wideValue && canZip {
+	if widest >= wideValue && canZip(b, l) && !e.opts.Mini {
 		page, err := e.fullZip(b, l, widest)
 		return page, nil, err
 	}
@@ -251,11 +291,17 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 		return EncodedPage{}, nil, err
 	}
 	page, at, err := e.miniBlock(b, l, codec, nil)
-	if err == nil && at != nil && b.Rows == 1 && canZip {
+	if err == nil && at != nil && b.Rows == 1 && canZip(b, l) {
 		page, err = e.fullZip(b, l, widest)
 		at = nil
 	}
 	return page, at, err
+}
+
+// canZip says whether the values can stand in a full-zip page. Lists of bits are
+// not put there even where they are whole bytes.
+func canZip(b *level.Block, l *levels) bool {
+	return b.Type.Bits%8 == 0 && !l.nullableOutsideList()
 }
 
 // clean makes the content of null slots cheap and independent of where the block
@@ -292,7 +338,7 @@ func (e *Encoder) clean(b *level.Block, l *levels) (valid int) {
 // dropItemValidity makes all items of null lists valid, and forgets the validity
 // of items if then none is null.
 func dropItemValidity(b *level.Block, l *levels) {
-	v, dim := &b.Values, b.Type.Dim
+	v, dim := &b.Values, b.Type.ValidBits()
 	l.nullSlots(v.N, func(i int) {
 		for k := i * dim; k < (i+1)*dim; k++ {
 			v.ItemValid[k/8] |= 1 << (k % 8)

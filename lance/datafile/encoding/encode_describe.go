@@ -36,19 +36,26 @@ func describeRLE(bits int) *enc21pb.CompressiveEncoding {
 		Rle: &enc21pb.Rle{Values: describeFlat(bits), RunLengths: describeFlat(8)}}}
 }
 
+func describeByteStreamSplit(bits int) *enc21pb.CompressiveEncoding {
+	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_ByteStreamSplit{
+		ByteStreamSplit: &enc21pb.ByteStreamSplit{Values: describeFlat(bits)}}}
+}
+
 func describeGeneral(c *enc21pb.BufferCompression, values *enc21pb.CompressiveEncoding) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_General{
 		General: &enc21pb.General{Compression: c, Values: values}}}
 }
 
-// describeFixedList nests one list a dimension, outermost first. Only the items
-// of the innermost can be null.
-func describeFixedList(dims []int, bits int, itemValidity bool) *enc21pb.CompressiveEncoding {
+// describeFixedList nests one list a level, outermost first.
+func describeFixedList(levels []listLevel, bits int) *enc21pb.CompressiveEncoding {
 	out := describeFlat(bits)
-	for i := len(dims) - 1; i >= 0; i-- {
+	for i := len(levels) - 1; i >= 0; i-- {
+		items := levels[i].elements
+		if i > 0 {
+			items /= levels[i-1].elements
+		}
 		out = &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_FixedSizeList{
-			FixedSizeList: &enc21pb.FixedSizeList{ItemsPerValue: uint64(dims[i]), Values: out,
-				HasValidity: itemValidity && i == len(dims)-1}}}
+			FixedSizeList: &enc21pb.FixedSizeList{ItemsPerValue: uint64(items), Values: out, HasValidity: levels[i].validity}}}
 	}
 	return out
 }

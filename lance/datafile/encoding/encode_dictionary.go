@@ -38,7 +38,7 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 		e.indexOf = make(map[string]uint32)
 	}
 	n := b.Values.N
-	limit := min(n/2, maxDictionaryItems)
+	limit := min(n/e.divisor(), maxDictionaryItems)
 	if !e.sampleRepeats(&d, limit) {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 	if b.Type.Kind == level.Variable {
 		plain += n * d.width
 	}
-	maxItemBytes := plain * 8 / 10
+	maxItemBytes := int(float64(plain) * e.dictionaryRatio())
 	clear(e.indexOf)
 	e.indices = e.indices[:0]
 	var items []string
@@ -66,10 +66,25 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 		}
 		e.indices = binary.LittleEndian.AppendUint32(e.indices, k)
 	}
-	if indexed := itemBytes + n*bits.Len(uint(len(items)-1))/8; indexed > e.plainSize(&d, plain)*8/10 {
+	if indexed := itemBytes + n*bits.Len(uint(len(items)-1))/8; float64(indexed) > float64(e.plainSize(&d, plain))*e.dictionaryRatio() {
 		return nil, nil
 	}
 	return e.wrap(e.fixedCodec(e.indices, n, indexBits)), e.dictionaryPage(b.Type, items)
+}
+
+// divisor and dictionaryRatio return what options say, or the defaults.
+func (e *Encoder) divisor() int {
+	if e.opts.DictionaryDivisor > 0 {
+		return e.opts.DictionaryDivisor
+	}
+	return 2
+}
+
+func (e *Encoder) dictionaryRatio() float64 {
+	if e.opts.DictionaryRatio > 0 {
+		return e.opts.DictionaryRatio
+	}
+	return 0.8
 }
 
 // plainSize estimates what the values take without a dictionary.
@@ -140,24 +155,43 @@ func (e *Encoder) dictionaryPage(t level.Type, items []string) *dictionaryPage {
 	if t.Kind == level.Variable {
 		page.encoding = describeVariable(t.Bits)
 		buf = appendStringBlock(buf, t.Bits/8, items)
+	} else if t.Bits%8 != 0 {
+		for i, item := range items {
+			buf = level.AppendBits(buf, i*t.Bits, []byte(item), 0, t.Bits)
+		}
 	} else {
 		for _, item := range items {
 			buf = append(buf, item...)
 		}
 	}
-	if e.opts.Version >= V2_2 {
-		plain := len(buf)
+	plain := len(buf)
+	switch scheme := e.dictionaryScheme(); scheme {
+	case enc21pb.BufferCompression_LZ4:
 		buf = e.compress.lz4Block(buf, buf)
-		// Only what gets smaller, so that a small dictionary is read without it.
-		if len(buf)-plain < plain {
-			page.encoding = describeGeneral(&enc21pb.BufferCompression{Scheme: enc21pb.BufferCompression_LZ4}, page.encoding)
-			page.buffer, e.dict = buf[plain:], buf
-			return page
-		}
-		buf = buf[:plain]
+	case enc21pb.BufferCompression_ZSTD:
+		buf = e.compress.zstdValue(buf, buf, e.opts.CompressionLevel)
 	}
+	// Only what gets smaller, so that a small dictionary is read without it.
+	if packed := len(buf) - plain; packed > 0 && packed < plain {
+		page.encoding = describeGeneral(&enc21pb.BufferCompression{Scheme: e.dictionaryScheme()}, page.encoding)
+		page.buffer, e.dict = buf[plain:], buf
+		return page
+	}
+	buf = buf[:plain]
 	page.buffer, e.dict = buf, buf
 	return page
+}
+
+// dictionaryScheme returns how dictionaries are compressed, 0 for not at all.
+func (e *Encoder) dictionaryScheme() enc21pb.BufferCompression_Scheme {
+	switch c := e.opts.DictionaryCompression; {
+	case c == "zstd":
+		return enc21pb.BufferCompression_ZSTD
+	case c == "lz4" || c == "" && e.opts.Version >= V2_2:
+		return enc21pb.BufferCompression_LZ4
+	default:
+		return enc21pb.BufferCompression_UNSPECIFIED
+	}
 }
 
 // appendStringBlock writes strings in block form: the width of offsets in bits

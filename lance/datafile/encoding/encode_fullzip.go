@@ -33,7 +33,10 @@ func (e *Encoder) fullZip(b *level.Block, l *levels, widest int) (EncodedPage, e
 
 	page := EncodedPage{Layout: &enc21pb.PageLayout{Layout: &enc21pb.PageLayout_FullZip{FullZip: layout}}}
 	if b.Type.Kind == level.Variable {
-		values := e.zipStrings(b, widest)
+		values, err := e.zipStrings(b, widest)
+		if err != nil {
+			return EncodedPage{}, err
+		}
 		layout.ValueCompression = values.encoding
 		layout.Details = &enc21pb.FullZipLayout_BitsPerOffset{BitsPerOffset: uint32(b.Type.Bits)}
 		e.data = z.strings(e.data[:0], values)
@@ -41,16 +44,18 @@ func (e *Encoder) fullZip(b *level.Block, l *levels, widest int) (EncodedPage, e
 		return page, nil
 	}
 	encoding := describeFlat(b.Type.Bits)
+	if b.Type.Parts != "" {
+		encoding = describePacked(b.Type)
+	}
 	valueBits := b.Type.ValueBits()
 	if b.Type.Kind == level.FixedList {
-		dims, err := e.dims(b.Type)
+		levels, err := e.listLevels(b)
 		if err != nil {
 			return EncodedPage{}, err
 		}
-		encoding = describeFixedList(dims, b.Type.Bits, b.Values.ItemValid != nil)
-		if b.Values.ItemValid != nil {
-			valueBits += (b.Type.Dim + 7) / 8 * 8
-		}
+		encoding = describeFixedList(levels, b.Type.Bits)
+		valueBits += 8 * validityBytes(levels)
+		z.levels = levels
 	}
 	layout.ValueCompression = encoding
 	layout.Details = &enc21pb.FullZipLayout_BitsPerValue{BitsPerValue: uint32(valueBits)}
@@ -86,6 +91,7 @@ type zipper struct {
 	l         *levels
 	defBits   int
 	wordBytes int
+	levels    []listLevel // of fixed-size lists
 	rows      []uint64
 }
 
@@ -135,15 +141,19 @@ func (z *zipper) strings(dst []byte, v *zipValues) []byte {
 // its items, if that is kept, and its bytes.
 func (z *zipper) fixed(dst []byte, b *level.Block) []byte {
 	v := &b.Values
-	w, dim, slot := b.Type.ValueBits()/8, b.Type.Dim, 0
+	w, slot := b.Type.ValueBits()/8, 0
 	for entry := range z.l.entries {
 		var def uint16
 		dst, def = z.control(dst, entry)
 		if def > z.l.maxVisible {
 			continue
 		}
-		if v.ItemValid != nil {
-			dst = appendBitRange(dst, v.ItemValid, slot*dim, (slot+1)*dim)
+		at := slot * b.Type.ValidBits()
+		for _, l := range z.levels {
+			if l.validity {
+				dst = appendBitRange(dst, v.ItemValid, at, at+l.elements)
+			}
+			at += l.elements
 		}
 		dst = append(dst, v.Data[slot*w:(slot+1)*w]...)
 		slot++
@@ -181,11 +191,13 @@ type zipValues struct {
 
 // zipStrings compresses strings one by one: large ones with zstd, others with a
 // symbol table, each only if it pays.
-func (e *Encoder) zipStrings(b *level.Block, widest int) *zipValues {
+func (e *Encoder) zipStrings(b *level.Block, widest int) (*zipValues, error) {
 	v := &b.Values
 	out := &zipValues{data: v.Data, offsets: v.Offsets, width: b.Type.Bits / 8, encoding: describeVariable(b.Type.Bits)}
 	asked := e.opts.Compression
 	switch {
+	case b.Type.Parts != "":
+		return out, e.packRows(out, b)
 	case asked == "lz4" || asked == "zstd" || asked == "" && widest > zstdWidth && e.zstdPays(v):
 		scheme := enc21pb.BufferCompression_ZSTD
 		if asked == "lz4" {
@@ -208,7 +220,7 @@ func (e *Encoder) zipStrings(b *level.Block, widest int) *zipValues {
 		out.data, out.offsets = e.encodeStrings(b)
 		out.encoding = describeFSST(e.symbols.Table(), out.encoding)
 	}
-	return out
+	return out, nil
 }
 
 // zstdPays compresses the first part of some values, spread over the page.

@@ -9,7 +9,10 @@ import (
 
 // stringCodec compresses strings with a symbol table if that pays.
 func (e *Encoder) stringCodec(b *level.Block) *stringCodec {
-	c := &stringCodec{data: b.Values.Data, offsets: b.Values.Offsets, width: b.Type.Bits / 8}
+	c := &stringCodec{data: b.Values.Data, offsets: b.Values.Offsets, width: b.Type.Bits / 8, chunk: stringChunkBytes}
+	if n := e.opts.ChunkBytes; n > 0 {
+		c.chunk = min(max(n, 256), hardChunk/2)
+	}
 	c.encoding = describeVariable(b.Type.Bits)
 	if e.useSymbols(b) {
 		c.data, c.offsets = e.encodeStrings(b)
@@ -58,12 +61,13 @@ type stringCodec struct {
 	data     []byte
 	offsets  []uint32
 	width    int // of an offset, in bytes
+	chunk    int // bytes to keep below
 	encoding *enc21pb.CompressiveEncoding
 }
 
 func (c *stringCodec) describe() (*enc21pb.CompressiveEncoding, int) { return c.encoding, 1 }
 
-func (c *stringCodec) limits() (int, int) { return maxChunkSlots, stringChunkBytes }
+func (c *stringCodec) limits() (int, int) { return maxChunkSlots, c.chunk }
 
 // size includes the filler up to a whole offset, without which readers panic.
 func (c *stringCodec) size(from, to int) int {

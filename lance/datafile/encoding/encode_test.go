@@ -17,6 +17,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/level/leveltest"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/table"
 )
 
 // stored is a page as it lies in a file.
@@ -55,7 +56,7 @@ func encodePages(t require.TestingT, e *encoding.Encoder, b *level.Block) []enco
 // requireWellFormed checks what the format asks for and a lenient reader may not
 // notice.
 func requireWellFormed(t require.TestingT, p encoding.EncodedPage) {
-	if z := p.Layout.GetFullZip(); z != nil {
+	if z := p.Layout.GetFullZip(); z != nil && z.ValueCompression.GetVariablePackedStruct() == nil {
 		list := false
 		for _, l := range z.Layers {
 			list = list || level.Layer(l).IsList()
@@ -146,6 +147,9 @@ func valueStyle(t *rapid.T, typ level.Type) func(*rapid.T) string {
 		return string(b[:(typ.ValueBits()+7)/8])
 	}
 	style := rapid.IntRange(0, 4).Draw(t, "style")
+	if typ.Parts != "" {
+		return nil
+	}
 	if typ.Kind == level.Variable {
 		switch style {
 		case 0: // few distinct
@@ -183,6 +187,41 @@ func valueStyle(t *rapid.T, typ level.Type) func(*rapid.T) string {
 	return nil
 }
 
+// drawOptions draws what metadata can ask for.
+func drawOptions(t *rapid.T, typ level.Type) encoding.EncodeOptions {
+	opts := formOptions(t, typ)
+	opts.Compression = rapid.SampledFrom([]string{"", "", "", "lz4", "zstd", "fsst", "none"}).Draw(t, "compression")
+	switch rapid.IntRange(0, 3).Draw(t, "layout") {
+	case 0:
+		opts.Zip = true
+	case 1:
+		opts.Mini = true
+	}
+	opts.RunThreshold = rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "runs")
+	opts.SplitBytes = rapid.Bool().Draw(t, "split")
+	opts.DictionaryDivisor = rapid.SampledFrom([]int{0, 1, 100}).Draw(t, "divisor")
+	opts.DictionaryRatio = rapid.SampledFrom([]float64{0, 0.1, 2}).Draw(t, "ratio")
+	opts.DictionaryCompression = rapid.SampledFrom([]string{"", "none", "lz4", "zstd"}).Draw(t, "dictionary compression")
+	opts.ChunkBytes = rapid.SampledFrom([]int{0, 1, 10_000, 1 << 20}).Draw(t, "chunk bytes")
+	if (typ.Kind == level.Fixed || typ.Kind == level.Variable) && typ.Parts == "" && rapid.Bool().Draw(t, "arrow dictionary") {
+		opts.IndexBits = rapid.SampledFrom([]int{16, 32, 64}).Draw(t, "index bits")
+		opts.IndexSigned = rapid.Bool().Draw(t, "signed")
+	}
+	return opts
+}
+
+// formOptions draws a version that has the type, and says what the type leaves out.
+func formOptions(t *rapid.T, typ level.Type) encoding.EncodeOptions {
+	opts := encoding.EncodeOptions{Version: rapid.SampledFrom(versions).Draw(t, "version")}
+	if typ.Parts != "" && typ.Kind == level.Variable {
+		opts.Version = encoding.V2_2
+	}
+	if typ.Inner > 0 {
+		opts.Dims = []int{typ.Inner, typ.Dim / typ.Inner}
+	}
+	return opts
+}
+
 // Whatever a column holds comes back, in both formats, and equal blocks give equal
 // pages.
 func TestEncodedPagesDecode(t *testing.T) { rapid.Check(t, encodedPagesDecode) }
@@ -194,15 +233,48 @@ func encodedPagesDecode(t *rapid.T) {
 	typ, shape := leveltest.DrawType(t), leveltest.DrawShape(t)
 	maxRows := rapid.SampledFrom([]int{3, 50, 300}).Draw(t, "max rows")
 	m := leveltest.Draw(t, typ, shape, maxRows, valueStyle(t, typ))
-	opts := encoding.EncodeOptions{
-		Version:     rapid.SampledFrom(versions).Draw(t, "version"),
-		Compression: rapid.SampledFrom([]string{"", "", "", "lz4", "zstd", "fsst", "none"}).Draw(t, "compression"),
-	}
+	opts := drawOptions(t, typ)
 	e := encoding.NewEncoder(opts)
 	for range 2 {
 		pages := encodePages(t, e, narrowed(t, m.Block()))
+		for _, p := range pages {
+			require.True(t, opts.IndexBits == 0 || p.Layout.GetConstant() != nil || p.Layout.GetMiniBlock().GetDictionary() != nil)
+		}
 		require.Equal(t, m.Rows, decodePages(t, typ, m.Layers, pages))
 	}
+}
+
+// Fields of packed structs are compressed each for itself, where it pays.
+func TestPackedFieldsAreCompressed(t *testing.T) {
+	parts := level.NewParts([]level.Part{{Bits: 32, Variable: true}, {Bits: 16}, {Bits: 64, Variable: true}})
+	typ := level.Type{Kind: level.Variable, Bits: 32, Parts: parts}
+	b := &level.Block{Type: typ, Layers: []level.Layer{level.NullableItem}, Values: level.Values{Offsets: []uint32{0}}}
+	for i := range 3000 {
+		if i%7 == 3 {
+			b.Def = append(b.Def, 1)
+		} else {
+			text, noise := fmt.Sprintf("https://example.com/articles/%d", i), fmt.Sprint(i%10)
+			row := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+			row = binary.LittleEndian.AppendUint16(append(row, text...), uint16(i))
+			row = append(binary.LittleEndian.AppendUint64(row, uint64(len(noise))), noise...)
+			b.Def, b.Values.Data = append(b.Def, 0), append(b.Values.Data, row...)
+		}
+		b.Values.Offsets = append(b.Values.Offsets, uint32(len(b.Values.Data)))
+	}
+	b.Rows, b.Values.N = len(b.Def), len(b.Def)
+	want := leveltest.Rows(t, b)
+	pages := encodePages(t, encoding.NewEncoder(encoding.EncodeOptions{Version: encoding.V2_2}), narrowed(t, b))
+	require.Len(t, pages, 1)
+	fields := pages[0].Layout.GetFullZip().GetValueCompression().GetVariablePackedStruct().GetFields()
+	require.NotNil(t, fields[0].GetValue().GetFsst())
+	require.NotNil(t, fields[1].GetValue().GetFlat())
+	require.NotNil(t, fields[2].GetValue().GetVariable())
+	require.Equal(t, want, decodePages(t, typ, b.Layers, pages))
+
+	// A row that is no row is noticed.
+	b.Values.Data[0] = 200
+	err := encoding.NewEncoder(encoding.EncodeOptions{Version: encoding.V2_2}).Encode(b, func(encoding.EncodedPage) error { return nil })
+	require.ErrorIs(t, err, table.ErrCorrupt)
 }
 
 // repeat makes a block of n copies of the rows of a model.
@@ -225,7 +297,7 @@ func TestManyChunksDecode(t *testing.T) {
 		typ, shape := leveltest.DrawType(t), leveltest.DrawShape(t)
 		m := leveltest.Draw(t, typ, shape, 20, valueStyle(t, typ))
 		b, rows := repeat(t, m, rapid.IntRange(1, 400).Draw(t, "copies"))
-		e := encoding.NewEncoder(encoding.EncodeOptions{Version: rapid.SampledFrom(versions).Draw(t, "version")})
+		e := encoding.NewEncoder(formOptions(t, typ))
 		got := decodePages(t, typ, m.Layers, encodePages(t, e, b))
 		require.Equal(t, len(rows), len(got))
 		for i := range rows {

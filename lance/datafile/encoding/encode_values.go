@@ -6,7 +6,6 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/fastlanes"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
-	"github.com/rehome-db/rehome/table"
 )
 
 const (
@@ -32,28 +31,14 @@ func (e *Encoder) chooseCodec(b *level.Block) (valueCodec, error) {
 	case level.Variable:
 		return e.wrap(e.stringCodec(b)), nil
 	case level.FixedList:
-		dims, err := e.dims(b.Type)
+		levels, err := e.listLevels(b)
 		if err != nil {
 			return nil, err
 		}
-		return e.wrap(&fixedListCodec{dims: dims, bits: b.Type.Bits, dim: b.Type.Dim, data: v.Data, valid: v.ItemValid}), nil
+		return e.wrap(&fixedListCodec{levels: levels, typ: b.Type, data: v.Data, valid: v.ItemValid}), nil
 	default:
 		return e.wrap(e.fixedCodec(v.Data, v.N, b.Type.Bits)), nil
 	}
-}
-
-func (e *Encoder) dims(t level.Type) ([]int, error) {
-	if len(e.opts.Dims) == 0 {
-		return []int{t.Dim}, nil
-	}
-	n := 1
-	for _, d := range e.opts.Dims {
-		n *= d
-	}
-	if n != t.Dim {
-		return nil, table.Corruptf("encoding: dimensions %v for lists of %d items", e.opts.Dims, t.Dim)
-	}
-	return e.opts.Dims, nil
 }
 
 // fixedCodec chooses between storing values as they are, packing them to the bits
@@ -71,6 +56,12 @@ func (e *Encoder) fixedCodec(data []byte, n, bits int) valueCodec {
 	}
 	// Runs are the slowest to read and have to be worth it.
 	limit := min(packed, len(data)) * 9 / 10 / (w + 1)
+	if most := e.opts.RunThreshold; most > 0 {
+		limit = min(limit, int(float64(n)*most))
+	}
+	if e.opts.SplitBytes && (bits == 32 || bits == 64) && (e.opts.Compression == "lz4" || e.opts.Compression == "zstd") {
+		return &splitCodec{flatCodec{data: data, bits: bits}}
+	}
 	switch {
 	case countRuns(data, w, limit)+n/255+n/runChunkSlots < limit:
 		return &runCodec{data: data, bits: bits}
@@ -98,6 +89,26 @@ func (c *flatCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int
 	return padTo(dst, alignment, chunkPad), append(sizes, c.size(from, to))
 }
 
+// splitCodec stores byte 0 of all values of a chunk, then byte 1 of all, and so on.
+type splitCodec struct{ flatCodec }
+
+func (c *splitCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+	return describeByteStreamSplit(c.bits), 1
+}
+
+func (c *splitCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+	w, n, have := c.bits/8, to-from, len(dst)
+	dst = append(dst, make([]byte, n*w)...)
+	out, in := dst[have:], c.data[from*w:to*w]
+	for j := range w {
+		plane := out[j*n : (j+1)*n]
+		for i := range plane {
+			plane[i] = in[i*w+j]
+		}
+	}
+	return padTo(dst, alignment, chunkPad), append(sizes, n*w)
+}
+
 // appendBitRange appends the bits [from, to) of src, which begin a new byte of
 // dst.
 func appendBitRange(dst, src []byte, from, to int) []byte {
@@ -105,44 +116,6 @@ func appendBitRange(dst, src []byte, from, to int) []byte {
 		return append(dst, src[from/8:to/8]...)
 	}
 	return level.AppendBits(dst, 8*len(dst), src, from, to-from)
-}
-
-// fixedListCodec stores lists of a fixed number of items as they are, after a
-// bitmap of the items that are not null, if some are.
-type fixedListCodec struct {
-	dims  []int
-	bits  int
-	dim   int
-	data  []byte
-	valid []byte
-}
-
-func (c *fixedListCodec) describe() (*enc21pb.CompressiveEncoding, int) {
-	if c.valid != nil {
-		return describeFixedList(c.dims, c.bits, true), 2
-	}
-	return describeFixedList(c.dims, c.bits, false), 1
-}
-
-func (c *fixedListCodec) limits() (int, int) { return maxChunkSlots, fixedChunkBytes }
-
-func (c *fixedListCodec) size(from, to int) int {
-	n := ((to-from)*c.dim*c.bits + 7) / 8
-	if c.valid != nil {
-		n += ((to-from)*c.dim + 7) / 8
-	}
-	return n
-}
-
-func (c *fixedListCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
-	if c.valid != nil {
-		dst = appendBitRange(dst, c.valid, from*c.dim, to*c.dim)
-		dst = padTo(dst, alignment, chunkPad)
-		sizes = append(sizes, ((to-from)*c.dim+7)/8)
-	}
-	w := c.dim * c.bits
-	dst = appendBitRange(dst, c.data, from*w, to*w)
-	return padTo(dst, alignment, chunkPad), append(sizes, ((to-from)*w+7)/8)
 }
 
 // bitpackCodec packs 1024 values to the bits that the largest of them needs.

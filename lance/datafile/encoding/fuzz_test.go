@@ -17,6 +17,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+const fuzzKinds = 16
+
 // fuzzLeaf chooses a leaf by two bytes: the type of its values, and its path.
 func fuzzLeaf(kind, shape byte) (level.Type, []level.Layer) {
 	types := []level.Type{
@@ -24,6 +26,10 @@ func fuzzLeaf(kind, shape byte) (level.Type, []level.Layer) {
 		{Kind: level.Fixed, Bits: 32}, {Kind: level.Fixed, Bits: 64}, {Kind: level.Fixed, Bits: 128},
 		{Kind: level.Fixed, Bits: 2400}, {Kind: level.Variable, Bits: 32}, {Kind: level.Variable, Bits: 64},
 		{Kind: level.FixedList, Bits: 32, Dim: 4}, {Kind: level.FixedList, Bits: 32, Dim: 130}, {Kind: level.Nothing},
+		{Kind: level.FixedList, Bits: 1, Dim: 3}, {Kind: level.FixedList, Bits: 16, Dim: 6, Inner: 3},
+		{Kind: level.Fixed, Bits: 120, Parts: level.NewParts([]level.Part{{Bits: 32}, {Bits: 64}, {Bits: 24}})},
+		{Kind: level.Variable, Bits: 32, Parts: level.NewParts([]level.Part{
+			{Bits: 32, Variable: true}, {Bits: 64}, {Bits: 64, Variable: true}, {Bits: 64, Items: 2}})},
 	}
 	item, list := level.NullableItem, level.NullAndEmptyList
 	shapes := [][]level.Layer{{item}, {item, list}, {item, item}, {item, list, item, list}}
@@ -31,7 +37,7 @@ func fuzzLeaf(kind, shape byte) (level.Type, []level.Layer) {
 }
 
 func fuzzKind(t level.Type) (byte, bool) {
-	for k := range byte(12) {
+	for k := range byte(fuzzKinds) {
 		if other, _ := fuzzLeaf(k, 0); other == t {
 			return k, true
 		}
@@ -59,10 +65,20 @@ func fuzzShape(layers []level.Layer) (byte, bool) {
 // FuzzPage decodes arbitrary pages: a description, and up to four buffers cut out
 // of data. The seeds are pages of the stock engine.
 func FuzzPage(f *testing.F) {
-	for _, name := range []string{"flat_10.2.1", "flat_150.2.2", "constant_10.2.2", "nested_10.2.2", "wide_10.2.1"} {
-		raw, err := os.ReadFile(filepath.Join("../testdata", name+".lance"))
+	var paths []string
+	for _, pattern := range []string{
+		"../testdata/flat_10.2.1.lance", "../testdata/flat_150.2.2.lance", "../testdata/constant_10.2.2.lance",
+		"../testdata/nested_10.2.2.lance", "../testdata/wide_10.2.1.lance", "../../../testdata/golden/types_*_p14/t.lance/data/*.lance",
+	} {
+		found, err := filepath.Glob(pattern)
 		require.NoError(f, err)
-		file, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), name)
+		require.NotEmpty(f, found)
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		require.NoError(f, err)
+		file, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), path)
 		require.NoError(f, err)
 		for i, leaf := range file.Schema().Leaves() {
 			kind, ok := fuzzKind(leaf.Type)
@@ -88,7 +104,7 @@ func FuzzPage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, layout []byte, kind, shape byte, rows uint16, buffers uint8, a, b, c uint16, data []byte) {
-		p := encoding.Page{Layout: new(enc21pb.PageLayout), Rows: uint64(rows), File: bytes.NewReader(data)}
+		p := encoding.Page{Layout: new(enc21pb.PageLayout), Rows: uint64(rows), File: bytes.NewReader(data), Size: uint64(len(data))}
 		if proto.Unmarshal(layout, p.Layout) != nil {
 			return
 		}
@@ -117,5 +133,6 @@ func FuzzPage(f *testing.F) {
 		}
 		check(0, p.Rows)
 		check(p.Rows/3, p.Rows/2)
+		checkTake(t, d, p, typ, layers)
 	})
 }

@@ -13,8 +13,10 @@ type Version uint16
 
 // The versions that are read and written.
 const (
+	V2_0 Version = 0 // its pages are those of package encoding20
 	V2_1 Version = 1
 	V2_2 Version = 2
+	V2_3 Version = 3 // read only, as far as its pages are those of V2_2
 )
 
 // String prints the version as tables record it, for example "2.1".
@@ -31,6 +33,8 @@ type Page struct {
 	// Buffers lie in File; whoever made the page has checked that they do.
 	Buffers []Buffer
 	File    io.ReaderAt
+	// Size is the file's. Only pages whose values lie elsewhere in it need it.
+	Size uint64
 }
 
 // Name returns the name of an encoding, with those inside it, for messages: for

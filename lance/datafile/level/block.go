@@ -53,7 +53,20 @@ type Type struct {
 	// Dim is the number of items of a FixedList, the product of all dimensions
 	// when lists are nested.
 	Dim int
+	// Inner is the number of lists inside a FixedList, over all levels between
+	// the value itself and its items, that can be null themselves: 0 unless lists
+	// are nested. A list of 2 lists of 3 lists of 4 items has an Inner of 2 + 6
+	// and a Dim of 24.
+	Inner int
+	// Parts are the fields of a packed struct, whose value is one row of them: a
+	// Fixed value if all have a fixed width, else a Variable one, in which each
+	// field of any width stands behind its length. Empty for everything else.
+	Parts Parts
 }
+
+// ValidBits returns the bits of [Values.ItemValid] that belong to one value: for
+// the inner lists, outermost level first, then for the items.
+func (t Type) ValidBits() int { return t.Inner + t.Dim }
 
 // ValueBits returns the bits that one value takes; 0 for Variable and Nothing.
 func (t Type) ValueBits() int {
@@ -78,8 +91,9 @@ type Values struct {
 	// Offsets has N+1 entries for Variable; slot i is Data[Offsets[i]:Offsets[i+1]].
 	// Offsets[0] need not be 0. A block never holds more than 4 GiB of bytes.
 	Offsets []uint32
-	// ItemValid is a bitmap over the N*Dim items of FixedList, least significant
-	// bit first, 1 for valid; nil if every item is valid.
+	// ItemValid is a bitmap of Type.ValidBits bits a slot of FixedList, least
+	// significant bit first, 1 for valid; nil if every item and every inner list
+	// is valid.
 	ItemValid []byte
 }
 

@@ -154,7 +154,8 @@ func (b *Builder) Block() *Block {
 }
 
 func (b *Builder) match(src *Block) error {
-	if src.Type.Kind != b.typ.Kind || src.Type.ValueBits() != b.typ.ValueBits() {
+	if src.Type.Kind != b.typ.Kind || src.Type.ValueBits() != b.typ.ValueBits() ||
+		src.Type.ValidBits() != b.typ.ValidBits() || src.Type.Parts != b.typ.Parts {
 		return table.Corruptf("level: a block of %+v in a column of %+v", src.Type, b.typ)
 	}
 	if !sameLayers(b.from, src.Layers) {
@@ -249,7 +250,7 @@ func (b *Builder) appendItemValid(src *Values, from, n int) {
 	if b.typ.Kind != FixedList || src.ItemValid == nil && b.values.ItemValid == nil {
 		return
 	}
-	dim := b.typ.Dim
+	dim := b.typ.ValidBits()
 	if b.values.ItemValid == nil {
 		b.values.ItemValid = appendOnes(nil, 0, b.values.N*dim)
 	}
@@ -292,7 +293,7 @@ func (b *Builder) appendNullSlots(n int) error {
 	case Fixed, FixedList:
 		bits := b.typ.ValueBits()
 		if b.values.ItemValid != nil {
-			b.values.ItemValid = appendOnes(b.values.ItemValid, b.values.N*b.typ.Dim, n*b.typ.Dim)
+			b.values.ItemValid = appendOnes(b.values.ItemValid, b.values.N*b.typ.ValidBits(), n*b.typ.ValidBits())
 		}
 		b.values.Data = growZero(b.values.Data, ((b.values.N+n)*bits+7)/8)
 	case Variable:

@@ -4,16 +4,6 @@ import "github.com/rehome-db/rehome/table"
 
 // Cursor walks over the rows of a block, front to back, keeping count of the
 // entries and value slots that they own. [Builder.Take] appends rows at a cursor,
-// RowBytes returns the mean size of a row of the block, not encoded.
-func (c *Cursor) RowBytes() float64 {
-	b := c.block
-	if b.Rows == 0 {
-		return 0
-	}
-	n := len(b.Values.Data) + 4*len(b.Values.Offsets) + len(b.Values.ItemValid) + 2*(len(b.Rep)+len(b.Def))
-	return float64(n) / float64(b.Rows)
-}
-
 // Skip passes over them: dropping the deleted rows of a page is taking the runs
 // between them.
 //
@@ -58,6 +48,16 @@ func NewCursor(b *Block) (*Cursor, error) {
 		return nil, table.Corruptf("level: %d value slots for %d visible entries", b.Values.N, n)
 	}
 	return c, checkValues(b)
+}
+
+// RowBytes returns the mean size of a row of the block, not encoded.
+func (c *Cursor) RowBytes() float64 {
+	b := c.block
+	if b.Rows == 0 {
+		return 0
+	}
+	n := len(b.Values.Data) + 4*len(b.Values.Offsets) + len(b.Values.ItemValid) + 2*(len(b.Rep)+len(b.Def))
+	return float64(n) / float64(b.Rows)
 }
 
 // Remaining returns the number of rows that are left.
@@ -154,8 +154,8 @@ func checkValues(b *Block) error {
 		if want := (uint64(v.N)*uint64(bits) + 7) / 8; uint64(len(v.Data)) < want {
 			return table.Corruptf("level: %d bytes for %d values of %d bits", len(v.Data), v.N, bits)
 		}
-		if v.ItemValid != nil && (len(v.ItemValid)) < (v.N*b.Type.Dim+7)/8 {
-			return table.Corruptf("level: item validity of %d bytes for %d items", len(v.ItemValid), v.N*b.Type.Dim)
+		if v.ItemValid != nil && len(v.ItemValid) < (v.N*b.Type.ValidBits()+7)/8 {
+			return table.Corruptf("level: item validity of %d bytes for %d items", len(v.ItemValid), v.N*b.Type.ValidBits())
 		}
 	case Variable:
 		if len(v.Offsets) != v.N+1 && !(v.N == 0 && len(v.Offsets) == 0) {

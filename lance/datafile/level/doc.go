@@ -27,6 +27,12 @@
 // and only visible entries own a value slot. A null leaf value is visible and
 // owns a slot with arbitrary content.
 //
+// # Values
+//
+// A value is a number of bits, bytes of any number, or a list of a fixed number of
+// items; what it means is left to others. A packed struct is a value of either of
+// the first two kinds whose [Type.Parts] say where its fields lie.
+//
 // # Worked example
 //
 // A nullable list of nullable int32: rows [1, null], null, [], [2].

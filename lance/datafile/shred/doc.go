@@ -8,7 +8,8 @@
 // replaces each entry by one for each of its elements, or keeps it with the level
 // that says null or empty. At the leaf the entries that own a value slot say
 // which values to gather; where those are one range, as in every flat column,
-// nothing is copied and the block shares the array's memory.
+// nothing is copied and the block shares the array's memory. Dictionaries are
+// looked up, and the fields of packed structs are put side by side.
 //
 // # Worked example
 //

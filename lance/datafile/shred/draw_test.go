@@ -12,7 +12,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rehome-db/rehome/internal/rowjson"
+	"github.com/rehome-db/rehome/lance/datafile"
 )
+
+// rowsOf are the values of arrays, one after the other, as text: dictionaries that
+// differ can stand for the same values.
+func rowsOf(t require.TestingT, arrays ...arrow.Array) []string {
+	out := []string{}
+	for _, a := range arrays {
+		s := arrow.NewSchema([]arrow.Field{{Name: "c", Type: a.DataType(), Nullable: true}}, nil)
+		rec := array.NewRecordBatch(s, []arrow.Array{a}, int64(a.Len()))
+		enc, err := rowjson.New(s, rowjson.Raw)
+		require.NoError(t, err)
+		for i := range a.Len() {
+			row, err := enc.AppendRow(nil, rec, i, nil)
+			require.NoError(t, err)
+			out = append(out, string(row))
+		}
+	}
+	return out
+}
 
 var scalars = []arrow.DataType{
 	arrow.FixedWidthTypes.Boolean,
@@ -25,40 +46,60 @@ var scalars = []arrow.DataType{
 	arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Duration_ms,
 	arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32), arrow.FixedSizeListOf(70, arrow.PrimitiveTypes.Float32),
 	arrow.FixedSizeListOf(2, arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Int16)),
+	arrow.FixedSizeListOf(3, arrow.FixedWidthTypes.Boolean), arrow.FixedSizeListOf(16, arrow.FixedWidthTypes.Boolean),
+	arrow.FixedSizeListOf(2, arrow.FixedSizeListOf(1, arrow.FixedSizeListOf(3, arrow.FixedWidthTypes.Boolean))),
+	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.String},
+	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int64, ValueType: arrow.PrimitiveTypes.Uint16},
 }
 
-// drawType draws a type that can be stored, nested at most depth deep.
-func drawType(t *rapid.T, depth int) arrow.DataType {
+// packedTypes are structs that are stored row by row, the second in format 2.2 only.
+var packedTypes = []arrow.DataType{
+	arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32}, arrow.Field{Name: "b", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}}),
+	arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String}, arrow.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64},
+		arrow.Field{Name: "c", Type: arrow.BinaryTypes.Binary}),
+}
+
+var packedMetadata = arrow.MetadataFrom(map[string]string{"lance-encoding:packed": "true"})
+
+// drawType draws a type that the format can store, nested at most depth deep.
+func drawType(t *rapid.T, depth int, format datafile.Version) arrow.DataType {
 	kind := 0
 	if depth > 0 {
 		kind = rapid.IntRange(0, 5).Draw(t, "nesting")
 	}
-	switch kind {
-	case 1:
-		return arrow.ListOfField(drawField(t, "item", depth-1))
-	case 2:
-		return arrow.LargeListOfField(drawField(t, "item", depth-1))
-	case 3:
+	switch {
+	case kind == 1:
+		return arrow.ListOfField(drawField(t, "item", depth-1, format))
+	case kind == 2:
+		return arrow.LargeListOfField(drawField(t, "item", depth-1, format))
+	case kind == 3:
 		var fields []arrow.Field
 		for i := range rapid.IntRange(1, 3).Draw(t, "fields") {
-			fields = append(fields, drawField(t, fmt.Sprint("f", i), depth-1))
+			fields = append(fields, drawField(t, fmt.Sprint("f", i), depth-1, format))
 		}
 		return arrow.StructOf(fields...)
+	case kind == 4 && format >= datafile.V2_2:
+		return arrow.MapOfFields(arrow.Field{Name: "key", Type: arrow.BinaryTypes.String}, drawField(t, "value", depth-1, format))
 	default:
 		return rapid.SampledFrom(scalars).Draw(t, "type")
 	}
 }
 
 // drawField draws a field of such a type.
-func drawField(t *rapid.T, name string, depth int) arrow.Field {
-	return arrow.Field{Name: name, Type: drawType(t, depth), Nullable: rapid.Bool().Draw(t, "nullable")}
+func drawField(t *rapid.T, name string, depth int, format datafile.Version) arrow.Field {
+	nullable := rapid.Bool().Draw(t, "nullable")
+	if k := rapid.IntRange(0, 15).Draw(t, "packed"); k == 0 || k == 1 && format >= datafile.V2_2 {
+		return arrow.Field{Name: name, Type: packedTypes[k], Nullable: nullable, Metadata: packedMetadata}
+	}
+	return arrow.Field{Name: name, Type: drawType(t, depth, format), Nullable: nullable}
 }
 
 // drawSchema draws one to three fields.
-func drawSchema(t *rapid.T, depth int) *arrow.Schema {
+func drawSchema(t *rapid.T, depth int, format datafile.Version) *arrow.Schema {
 	var fields []arrow.Field
 	for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
-		fields = append(fields, drawField(t, fmt.Sprint("c", i), depth))
+		fields = append(fields, drawField(t, fmt.Sprint("c", i), depth, format))
 	}
 	return arrow.NewSchema(fields, nil)
 }
@@ -106,6 +147,15 @@ func (d drawer) append(t *rapid.T, b array.Builder, nullable bool) {
 	case *array.LargeListBuilder:
 		b.Append(true)
 		d.items(t, b.ValueBuilder(), b.Type().(*arrow.LargeListType).ElemField().Nullable)
+	case *array.MapBuilder:
+		b.Append(true)
+		if d.absent(t) {
+			return // empty
+		}
+		for k := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			b.KeyBuilder().(*array.StringBuilder).Append(fmt.Sprint(k))
+			d.append(t, b.ItemBuilder(), b.Type().(*arrow.MapType).ItemField().Nullable)
+		}
 	case *array.FixedSizeListBuilder:
 		list := b.Type().(*arrow.FixedSizeListType)
 		b.Append(true)
@@ -113,10 +163,8 @@ func (d drawer) append(t *rapid.T, b array.Builder, nullable bool) {
 		if rapid.Bool().Draw(t, "whole") {
 			nulls.absence = 0
 		}
-		// A list inside a fixed-size list cannot be null.
-		_, nested := list.Elem().(*arrow.FixedSizeListType)
 		for range list.Len() {
-			nulls.append(t, b.ValueBuilder(), !nested)
+			nulls.append(t, b.ValueBuilder(), true)
 		}
 	default:
 		d.scalar(t, b)
@@ -148,6 +196,10 @@ func (d drawer) scalar(t *rapid.T, b array.Builder) {
 		return []byte(rapid.StringN(0, 12, -1).Draw(t, "text"))
 	}
 	switch b := b.(type) {
+	case *array.BinaryDictionaryBuilder:
+		require.NoError(t, b.AppendString(fmt.Sprint("entry ", n%100)))
+	case *array.Uint16DictionaryBuilder:
+		require.NoError(t, b.Append(uint16(n%100)))
 	case *array.BooleanBuilder:
 		b.Append(n&1 == 1)
 	case *array.Int8Builder:

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -16,6 +17,17 @@ func gather(t level.Type, a arrow.Array, runs []run) (level.Values, error) {
 	v := level.Values{}
 	for _, r := range runs {
 		v.N += r.n
+	}
+	switch x := a.(type) {
+	case *array.Dictionary:
+		return v, gatherDictionary(&v, t, x, runs)
+	case *array.Struct:
+		if t == schema.BlobValues {
+			return v, gatherBlobs(&v, x, runs)
+		}
+		if t.Parts != "" {
+			return v, gatherPacked(&v, t, x, runs)
+		}
 	}
 	switch t.Kind {
 	case level.Nothing:
@@ -115,56 +127,4 @@ func stringRuns[O int32 | int64](v *level.Values, a arrow.Array, offsets []O, ru
 		v.Data = append(v.Data, data[base:offsets[r.from+r.n]]...)
 	}
 	return nil
-}
-
-// gatherLists collects fixed-size lists: the items of nested ones lie one after
-// the other in the innermost array.
-func gatherLists(v *level.Values, t level.Type, a arrow.Array, runs []run) error {
-	// first is the item, counted from the innermost array's own first, with which
-	// a's first list begins.
-	first, dim := 0, 1
-	for {
-		list, ok := a.(*array.FixedSizeList)
-		if !ok {
-			break
-		}
-		n := int(list.DataType().(*arrow.FixedSizeListType).Len())
-		first = (first + list.Data().Offset()) * n
-		dim *= n
-		a = list.ListValues()
-		if ext, ok := a.(array.ExtensionArray); ok {
-			a = ext.Storage()
-		}
-		if _, nested := a.(*array.FixedSizeList); nested && nullInside(list, a) {
-			return table.Unsupportedf("a null list inside a fixed-size list")
-		}
-	}
-	data := a.Data()
-	items := first + data.Offset()
-	v.Data = gatherBits(bufferBytes(data, 1), items*t.Bits, t.Bits*dim, v.N, runs)
-	if a.NullN() == 0 {
-		return nil
-	}
-	valid := gatherBits(bufferBytes(data, 0), items, dim, v.N, runs)
-	v.ItemValid = valid
-	return nil
-}
-
-// nullInside says whether a list that is not null itself has a null item.
-func nullInside(list *array.FixedSizeList, items arrow.Array) bool {
-	if items.NullN() == 0 {
-		return false
-	}
-	for i := range list.Len() {
-		if list.IsNull(i) {
-			continue
-		}
-		from, to := list.ValueOffsets(i)
-		for k := from; k < to; k++ {
-			if items.IsNull(int(k)) {
-				return true
-			}
-		}
-	}
-	return false
 }

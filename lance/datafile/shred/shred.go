@@ -13,7 +13,9 @@ import (
 )
 
 // Column returns the blocks of the leaves below the top-level field f, in leaf
-// order, for the rows of a, which is of f's type. The blocks share a's memory. A
+// order, for the rows of a, which is of f's type. The blocks share a's memory. Of a
+// leaf whose column holds descriptions of blobs they hold the blobs, as
+// [schema.BlobValues]. A
 // type that cannot be written, or a null where the format has no room for one, is
 // ErrUnsupported.
 func Column(f *schema.Field, a arrow.Array) ([]*level.Block, error) {
@@ -60,6 +62,9 @@ func (s *shredder) field(f *schema.Field, a arrow.Array, path []node) error {
 		if x.NumField() != len(f.Children) {
 			return table.Unsupportedf("an array of type %s where %s belongs", a.DataType(), f.Type)
 		}
+		if f.IsLeaf() {
+			break // packed
+		}
 		for i, c := range f.Children {
 			if err := s.field(c, x.Field(i), append(path[:len(path):len(path)], node{a: a})); err != nil {
 				return err
@@ -105,16 +110,27 @@ func (s *shredder) leaf(f *schema.Field, a arrow.Array, path []node) error {
 			return err
 		}
 	}
+	if st, ok := a.(*array.Struct); ok && leaf.Type.Kind == level.Nothing && st.NullN() > 0 {
+		return table.Unsupportedf("a null struct without fields")
+	}
+	if leaf.Described {
+		leaf.Type = schema.BlobValues
+	}
 	b := &level.Block{Type: leaf.Type, Rows: s.rows, Layers: wide}
 	if leaf.Type.Kind != level.Nothing {
 		e.nulls(a, 1, wide)
+		if d, ok := a.(*array.Dictionary); ok {
+			if err := e.nullItems(d, wide); err != nil {
+				return err
+			}
+		}
 	}
 	if e.def == nil && e.rep == nil {
 		b.Layers = slices.Repeat([]level.Layer{level.AllValidItem}, len(wide))
 	}
 	b.Rep, b.Def = e.rep, e.def
 	var err error
-	b.Values, err = gather(leaf.Type, a, e.slots(wide))
+	b.Values, err = gather(leaf.Type, a, e.slots(wide, leaf.Type.Parts == ""))
 	s.out = append(s.out, b)
 	return err
 }
@@ -130,6 +146,29 @@ func (e *entries) nulls(a arrow.Array, null uint16, wide []level.Layer) {
 			e.def[i], e.at[i] = null, -1
 		}
 	}
+}
+
+// nullItems marks the entries whose index in a is of a null.
+func (e *entries) nullItems(a *array.Dictionary, wide []level.Layer) error {
+	items := a.Dictionary()
+	if items.NullN() == 0 {
+		return nil
+	}
+	e.begin(wide)
+	for i := range e.n {
+		at := e.at[i]
+		if at < 0 {
+			continue
+		}
+		k := a.GetValueIndex(int(at))
+		if k < 0 || k >= items.Len() {
+			return table.Corruptf("index %d into a dictionary of %d values", k, items.Len())
+		}
+		if items.IsNull(k) {
+			e.def[i], e.at[i] = 1, -1
+		}
+	}
+	return nil
 }
 
 // begin makes the streams that are nil explicit.
@@ -198,13 +237,14 @@ func (e *entries) elements(n node, next, null uint16, wide []level.Layer) error 
 // stands for slots without content.
 type run struct{ from, n int }
 
-// slots returns the values of the visible entries, in order.
-func (e *entries) slots(wide []level.Layer) []run {
+// slots returns the values of the visible entries, in order. junk says that what
+// lies under a null may be looked at.
+func (e *entries) slots(wide []level.Layer, junk bool) []run {
 	if e.at == nil {
 		return []run{{0, e.n}}
 	}
 	maxVisible := level.MaxVisibleDef(wide)
-	flat := level.MaxRep(wide) == 0
+	flat := junk && level.MaxRep(wide) == 0
 	var out []run
 	for i, at := range e.at {
 		if e.def[i] > maxVisible {
@@ -232,6 +272,11 @@ func sameType(a, b arrow.DataType) bool {
 	}
 	if ext, ok := b.(arrow.ExtensionType); ok {
 		b = ext.StorageType()
+	}
+	if da, ok := a.(*arrow.DictionaryType); ok {
+		// Lance does not record that a dictionary is ordered.
+		db, ok := b.(*arrow.DictionaryType)
+		return ok && arrow.TypeEqual(da.IndexType, db.IndexType) && arrow.TypeEqual(da.ValueType, db.ValueType)
 	}
 	return arrow.TypeEqual(a, b)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
@@ -28,7 +29,7 @@ func fieldOf(t require.TestingT, f arrow.Field) *schema.Schema {
 // in two pieces.
 func TestShreddedArraysAssemble(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawField(t, "c", 4)
+		f := drawField(t, "c", 4, datafile.V2_2)
 		s := fieldOf(t, f)
 		a := drawArray(t, f, rapid.IntRange(0, 40).Draw(t, "rows"))
 		cut := rapid.IntRange(0, a.Len()).Draw(t, "cut")
@@ -64,11 +65,10 @@ func TestShreddedArraysAssemble(t *testing.T) {
 			require.NoError(t, err)
 			got = append(got, batch.Column(0))
 		}
-		if a.Len() > 0 {
-			whole, err := array.Concatenate(got, memory.DefaultAllocator)
-			require.NoError(t, err)
-			require.True(t, array.Equal(a, whole), "want %s\ngot  %s", a, whole)
+		for _, part := range got {
+			require.True(t, arrow.TypeEqual(a.DataType(), part.DataType()))
 		}
+		require.Equal(t, rowsOf(t, a), rowsOf(t, got...))
 	})
 }
 
@@ -117,8 +117,6 @@ func TestFlatColumnsAreNotCopied(t *testing.T) {
 func TestWhatCannotBeShredded(t *testing.T) {
 	ints, _, err := array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32, strings.NewReader("[1]"))
 	require.NoError(t, err)
-	inner, _, err := array.FromJSON(memory.DefaultAllocator, arrow.FixedSizeListOf(2, arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32)), strings.NewReader("[[[1, 2], null]]"))
-	require.NoError(t, err)
 	for i, c := range []struct {
 		typ arrow.DataType
 		a   arrow.Array
@@ -126,7 +124,8 @@ func TestWhatCannotBeShredded(t *testing.T) {
 		{arrow.PrimitiveTypes.Int64, ints},
 		{arrow.ListOf(arrow.PrimitiveTypes.Int32), ints},
 		{arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32}), ints},
-		{inner.DataType(), inner},
+		{arrow.FixedSizeListOf(1, arrow.PrimitiveTypes.Int32), ints},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), ints},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}, ints},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

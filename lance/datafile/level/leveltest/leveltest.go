@@ -4,6 +4,7 @@
 package leveltest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -38,7 +39,7 @@ type Model struct {
 
 // DrawType draws a type of narrow values.
 func DrawType(t *rapid.T) level.Type {
-	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0, 1:
 		return level.Type{Kind: level.Fixed, Bits: rapid.SampledFrom([]int{8, 16, 32, 64, 128, 24}).Draw(t, "bits")}
 	case 2:
@@ -49,6 +50,12 @@ func DrawType(t *rapid.T) level.Type {
 		return level.Type{Kind: level.FixedList, Bits: 32, Dim: rapid.IntRange(1, 5).Draw(t, "dim")}
 	case 5:
 		return level.Type{Kind: level.FixedList, Bits: 1, Dim: rapid.IntRange(1, 19).Draw(t, "dim")}
+	case 6:
+		return level.Type{Kind: level.FixedList, Bits: rapid.SampledFrom([]int{1, 16}).Draw(t, "bits"), Dim: 6, Inner: 2}
+	case 7:
+		return level.Type{Kind: level.Fixed, Bits: 56, Parts: level.NewParts([]level.Part{{Bits: 32}, {Bits: 24}})}
+	case 8:
+		return level.Type{Kind: level.Variable, Bits: 32, Parts: level.NewParts([]level.Part{{Bits: 32, Variable: true}, {Bits: 16}, {Bits: 64, Variable: true}})}
 	default:
 		return level.Type{Kind: level.Nothing}
 	}
@@ -136,6 +143,8 @@ func (d *drawer) value(t *rapid.T) (value, items string) {
 		return "", ""
 	case d.draw != nil:
 		value = d.draw(t)
+	case typ.Kind == level.Variable && typ.Parts != "":
+		return drawParts(t, typ.Parts), ""
 	case typ.Kind == level.Variable:
 		return rapid.StringN(0, 8, -1).Draw(t, "string"), ""
 	default:
@@ -147,7 +156,7 @@ func (d *drawer) value(t *rapid.T) (value, items string) {
 		value = string(b)
 	}
 	if typ.Kind == level.FixedList && d.itemNulls {
-		v := make([]byte, typ.Dim)
+		v := make([]byte, typ.ValidBits())
 		for i := range v {
 			v[i] = "01"[rapid.IntRange(0, 1).Draw(t, "valid")]
 		}
@@ -156,6 +165,20 @@ func (d *drawer) value(t *rapid.T) (value, items string) {
 		}
 	}
 	return value, items
+}
+
+// drawParts draws a row of a packed struct.
+func drawParts(t *rapid.T, parts level.Parts) string {
+	var b []byte
+	for _, p := range parts.List() {
+		n := p.Bits / 8
+		if p.Variable {
+			n = rapid.IntRange(0, 5).Draw(t, "length")
+			b = append(b, binary.LittleEndian.AppendUint64(nil, uint64(n))[:p.Bits/8]...)
+		}
+		b = append(b, rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "field")...)
+	}
+	return string(b)
 }
 
 // Slots returns the values of the entries that are not absent.
@@ -213,7 +236,7 @@ func (m *Model) Block() *level.Block {
 }
 
 func (m *Model) fixed(v *level.Values, slots []Entry) {
-	bits, dim := m.Type.ValueBits(), m.Type.Dim
+	bits, dim := m.Type.ValueBits(), m.Type.ValidBits()
 	v.Data = make([]byte, (len(slots)*bits+7)/8)
 	someNull := false
 	for i, e := range slots {
@@ -314,8 +337,8 @@ func slotValue(b *level.Block, slot int) (value, items string) {
 	if b.Values.ItemValid == nil {
 		return string(v), ""
 	}
-	for k := range b.Type.Dim {
-		at := slot*b.Type.Dim + k
+	for k := range b.Type.ValidBits() {
+		at := slot*b.Type.ValidBits() + k
 		items += fmt.Sprint(b.Values.ItemValid[at/8] >> (at % 8) & 1)
 	}
 	if !strings.Contains(items, "0") {

@@ -1,0 +1,158 @@
+package encoding
+
+import (
+	"github.com/rehome-db/rehome/lance/datafile/level"
+	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/table"
+)
+
+// listLevel is one level of nested fixed-size lists: the lists directly inside
+// the value, those inside these, and at last the items.
+type listLevel struct {
+	// elements is how many there are in one value, over all lists of the level
+	// above.
+	elements int
+	// validity says that the page stores which of them are null.
+	validity bool
+}
+
+// validityBytes is what the validity of one value takes where each value stands
+// by itself: whole bytes a level.
+func validityBytes(levels []listLevel) int {
+	n := 0
+	for _, l := range levels {
+		if l.validity {
+			n += (l.elements + 7) / 8
+		}
+	}
+	return n
+}
+
+// listValues is fixed-size lists of fixed-width items: for each level that can be
+// null a bitmap, then the items.
+type listValues struct {
+	typ     level.Type
+	levels  []listLevel
+	nulls   int // levels with validity
+	general *general
+}
+
+// compileLists follows the chain of list encodings, outermost first, to the flat
+// items.
+func compileLists(e *enc21pb.CompressiveEncoding, t level.Type, limit int) (*listValues, error) {
+	d := &listValues{typ: t}
+	outer := e
+	if g, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_General); ok {
+		if err := checkScheme(g.General.GetCompression()); err != nil {
+			return nil, err
+		}
+		d.general = &general{scheme: g.General.GetCompression().GetScheme(), limit: limit}
+		e = g.General.GetValues()
+	}
+	elements, inner := uint64(1), uint64(0)
+	for {
+		switch c := e.GetCompression().(type) {
+		case *enc21pb.CompressiveEncoding_FixedSizeList:
+			items := c.FixedSizeList.GetItemsPerValue()
+			if items == 0 || items > uint64(t.Dim) || len(d.levels) > maxEncodingDepth {
+				return nil, table.Corruptf("encoding: lists of %d items, want %d in all", items, t.Dim)
+			}
+			if len(d.levels) > 0 {
+				inner += elements
+			}
+			if elements *= items; elements > uint64(t.Dim) {
+				return nil, table.Corruptf("encoding: lists of %d items, want %d", elements, t.Dim)
+			}
+			validity := c.FixedSizeList.GetHasValidity()
+			d.levels = append(d.levels, listLevel{int(elements), validity})
+			if validity {
+				d.nulls++
+			}
+			e = c.FixedSizeList.GetValues()
+		case *enc21pb.CompressiveEncoding_Flat:
+			if len(d.levels) == 0 {
+				return nil, unsupported(outer)
+			}
+			if elements != uint64(t.Dim) || inner != uint64(t.Inner) {
+				return nil, table.Corruptf("encoding: lists of %d items and %d lists inside, want %d and %d", elements, inner, t.Dim, t.Inner)
+			}
+			return d, flatWidth(c.Flat, t.Bits)
+		default:
+			return nil, unsupported(outer)
+		}
+	}
+}
+
+func (d *listValues) buffers() int { return d.nulls + 1 }
+
+func (d *listValues) appendTo(s *sink, n int, bufs [][]byte) error {
+	if d.general != nil {
+		var err error
+		if bufs, err = d.general.expand(bufs); err != nil {
+			return err
+		}
+	}
+	items := uint64(n) * uint64(d.typ.Dim)
+	data := bufs[len(bufs)-1]
+	if need := (items*uint64(d.typ.Bits) + 7) / 8; need > uint64(len(data)) {
+		return table.Corruptf("encoding: %d bytes for %d items of %d bits", len(data), items, d.typ.Bits)
+	}
+	if err := d.appendValidity(s, n, bufs[:d.nulls]); err != nil {
+		return err
+	}
+	if bits := d.typ.ValueBits(); bits%8 != 0 {
+		s.v.Data = level.AppendBits(s.v.Data, s.v.N*bits, data, 0, n*bits)
+	} else {
+		s.v.Data = append(s.v.Data, data[:n*bits/8]...)
+	}
+	s.v.N += n
+	return nil
+}
+
+// appendValidity takes one bitmap a level with nulls.
+func (d *listValues) appendValidity(s *sink, n int, bitmaps [][]byte) error {
+	k := 0
+	for _, l := range d.levels {
+		if !l.validity {
+			continue
+		}
+		if bits := uint64(n) * uint64(l.elements); (bits+7)/8 > uint64(len(bitmaps[k])) {
+			return table.Corruptf("encoding: validity of %d bytes for %d items", len(bitmaps[k]), bits)
+		}
+		k++
+	}
+	width := d.typ.ValidBits()
+	switch have := s.v.N * width; {
+	case d.nulls == 0 && s.v.ItemValid == nil:
+	case d.nulls == 0:
+		s.v.ItemValid = level.AppendOnes(s.v.ItemValid, have, n*width)
+	default:
+		if s.v.ItemValid == nil {
+			s.v.ItemValid = level.AppendOnes(nil, 0, have)
+		}
+		if len(d.levels) == 1 {
+			s.v.ItemValid = level.AppendBits(s.v.ItemValid, have, bitmaps[0], 0, n*width)
+			return nil
+		}
+		for i := range n {
+			s.v.ItemValid, have = appendSlotValidity(s.v.ItemValid, have, d.levels, bitmaps, i)
+		}
+	}
+	return nil
+}
+
+// appendSlotValidity appends the validity of value i, which is bits [i*elements,
+// (i+1)*elements) of each level's bitmap, to the bit stream dst of have bits.
+func appendSlotValidity(dst []byte, have int, levels []listLevel, bitmaps [][]byte, i int) ([]byte, int) {
+	k := 0
+	for _, l := range levels {
+		if l.validity {
+			dst = level.AppendBits(dst, have, bitmaps[k], i*l.elements, l.elements)
+			k++
+		} else {
+			dst = level.AppendOnes(dst, have, l.elements)
+		}
+		have += l.elements
+	}
+	return dst, have
+}
