@@ -19,17 +19,23 @@ type applied struct {
 	// refers are the objects that the change brings in, to be looked for before
 	// the version is published.
 	refers []table.Object
+	// added are the fragments that the change brings in.
+	added map[uint64]*tablepb.DataFragment
 }
 
 // apply makes the next version's contents: those of base, and the change. It works
 // on the format's own messages, so what package table does not know of a fragment
-// or an index stays. It does no I/O and changes nothing that base holds.
-func apply(base *version, c table.Change) (*applied, error) {
-	a := &applied{contents: &manifest.Contents{
-		Manifest: proto.CloneOf(base.contents.Manifest),
-		Indexes:  proto.CloneOf(base.contents.Indexes),
-	}}
-	if err := a.fragments(base, c); err != nil {
+// or an index stays. rows is what the rows of new fragments are known by, nil in a
+// table without stable row ids. It does no I/O and changes nothing that base holds.
+func apply(base *version, c table.Change, rows *assigned) (*applied, error) {
+	a := &applied{
+		contents: &manifest.Contents{
+			Manifest: proto.CloneOf(base.contents.Manifest),
+			Indexes:  proto.CloneOf(base.contents.Indexes),
+		},
+		added: map[uint64]*tablepb.DataFragment{},
+	}
+	if err := a.fragments(base, c, rows); err != nil {
 		return nil, err
 	}
 	if err := a.indexes(c); err != nil {
@@ -38,7 +44,7 @@ func apply(base *version, c table.Change) (*applied, error) {
 	return a, nil
 }
 
-func (a *applied) fragments(base *version, c table.Change) error {
+func (a *applied) fragments(base *version, c table.Change, rows *assigned) error {
 	m := a.contents.Manifest
 	byID := make(map[table.FragmentID]*tablepb.DataFragment, len(m.GetFragments()))
 	for _, f := range m.GetFragments() {
@@ -67,9 +73,6 @@ func (a *applied) fragments(base *version, c table.Change) error {
 		}
 		f.DeletionFile = d
 	}
-	if len(c.Add) > 0 && m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
-		return table.Unsupportedf("the table has stable row ids, and new fragments would need some: only deletions can be committed")
-	}
 	for _, f := range c.Add {
 		if f.ID < next || f.ID > table.MaxFragmentID {
 			return fmt.Errorf("fragment id %d is not free: the next free one is %d and the last %d", f.ID, next, table.MaxFragmentID)
@@ -78,8 +81,14 @@ func (a *applied) fragments(base *version, c table.Change) error {
 		if err != nil {
 			return err
 		}
-		byID[f.ID] = message
+		if rows != nil {
+			rows.rows[f.ID].write(message)
+		}
+		byID[f.ID], a.added[message.GetId()] = message, message
 		next = f.ID + 1
+	}
+	if rows != nil {
+		m.NextRowId = rows.nextRowID
 	}
 	if left := uint32(table.MaxFragmentID + 1 - next); c.Reserve > left {
 		return fmt.Errorf("%d fragment ids are to be reserved, and %d are left", c.Reserve, left)
@@ -195,6 +204,28 @@ func (a *applied) indexes(c table.Change) error {
 		return drop[uuidOf(ix.GetUuid())]
 	})
 	return nil
+}
+
+// describe puts the fragments that the change brings in into the transaction as they
+// are published, with what package table does not know of them.
+func (a *applied) describe(t *tablepb.Transaction) {
+	replace := func(list []*tablepb.DataFragment) {
+		for i, f := range list {
+			if m, ok := a.added[f.GetId()]; ok {
+				list[i] = m
+			}
+		}
+	}
+	switch op := t.GetOperation().(type) {
+	case *tablepb.Transaction_Append_:
+		replace(op.Append.GetFragments())
+	case *tablepb.Transaction_Update_:
+		replace(op.Update.GetNewFragments())
+	case *tablepb.Transaction_Rewrite_:
+		for _, g := range op.Rewrite.GetGroups() {
+			replace(g.GetNewFragments())
+		}
+	}
 }
 
 // setReuse replaces the fragment reuse index, or removes it if entry is nil. A tagged

@@ -67,12 +67,16 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 	if strings.ContainsAny(p.Transaction.ID, "/\\") {
 		return nil, fmt.Errorf("the id is part of a file's name and cannot have slashes")
 	}
-	next, err := apply(base, p.Change)
+	if s, err := e.newer(ctx, base, p.Transaction.ID); s != nil || err != nil {
+		return s, err
+	}
+	rows, err := e.assignRows(ctx, base, p)
 	if err != nil {
 		return nil, err
 	}
-	if s, err := e.newer(ctx, base, p.Transaction.ID); s != nil || err != nil {
-		return s, err
+	next, err := apply(base, p.Change, rows)
+	if err != nil {
+		return nil, err
 	}
 
 	a := attempt{engine: e, scheme: base.scheme, target: m.GetVersion() + 1, id: p.Transaction.ID}
@@ -161,6 +165,7 @@ func (a *attempt) prepare(ctx context.Context, base *version, p table.Proposal, 
 	if err != nil {
 		return err
 	}
+	next.describe(txn)
 	// Last, because a clean-up that removes what no version refers to may run at
 	// any time.
 	if err := e.mustExist(ctx, next.refers); err != nil {

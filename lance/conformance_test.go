@@ -49,12 +49,15 @@ func (u user) Objects(ctx context.Context) ([]table.Object, error) {
 	return out, nil
 }
 
-func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format string) {
+// conformance runs the suite beside others, once the tests that count goroutines are
+// over. Only then are the options made: a session has some.
+func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format string, options func() lance.Options) {
 	t.Parallel()
+	opts := options()
 	enginetest.Run(t, enginetest.Config{
 		New: func(t *testing.T, schema table.Schema) (table.Engine, enginetest.Ops) {
 			s := newStore(t)
-			e, err := lance.CreateStore(t.Context(), s, schema.Arrow(), lance.CreateOptions{DataFormat: format}, lance.Options{})
+			e, err := lance.CreateStore(t.Context(), s, schema.Arrow(), lance.CreateOptions{DataFormat: format}, opts)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, e.Close()) })
 			return e, user{e, s}
@@ -64,7 +67,7 @@ func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format s
 			return err
 		},
 		Unrewritable: func(t *testing.T) (table.Engine, enginetest.Ops) {
-			s := inMemory(t, "types_dictionary")
+			s := inMemory(t, "storage_legacy")
 			e := openStore(t, s)
 			return e, user{e, s}
 		},
@@ -72,15 +75,16 @@ func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format s
 }
 
 func TestConformanceInMemory(t *testing.T) {
-	conformance(t, func(*testing.T) store.Store { return store.NewMem() }, "2.2")
+	conformance(t, func(*testing.T) store.Store { return store.NewMem() }, "2.2", func() lance.Options { return lance.Options{} })
 }
 
-func TestConformanceOnDisk(t *testing.T) {
+// All tables of the suite are in one session.
+func TestConformanceOnDiskInASession(t *testing.T) {
 	conformance(t, func(t *testing.T) store.Store {
 		s, err := store.NewLocal(filepath.Join(t.TempDir(), "t.lance"))
 		require.NoError(t, err)
 		return unsynced{s}
-	}, "2.1")
+	}, "2.1", func() lance.Options { return lance.Options{Session: newSession(t, lance.SessionOptions{})} })
 }
 
 // unsynced flushes nothing but what commits: the suite does not cut the power.

@@ -19,11 +19,14 @@ import (
 
 // CreateOptions says how a new table is.
 type CreateOptions struct {
-	// DataFormat is the version of its data files, "2.1" or "2.2". The default is
+	// DataFormat is the version of its data files, "2.0", "2.1" or "2.2". The default is
 	// "2.1", which every stock engine since Lance 1.0 reads.
 	DataFormat string
 	// Naming is how its versions are named. The default is manifest.V2.
 	Naming manifest.Scheme
+	// StableRowIDs gives rows ids that they keep when they move, and makes indexes
+	// hold those. It is for the whole life of the table. The default is false.
+	StableRowIDs bool
 }
 
 // EnsureDefaults sets what is not set.
@@ -48,12 +51,12 @@ func (o *CreateOptions) Validate() error {
 }
 
 // writableFormats are the data file versions that can be written.
-var writableFormats = map[string]datafile.Version{"2.1": datafile.V2_1, "2.2": datafile.V2_2}
+var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2}
 
 func writableFormat(name string) (datafile.Version, error) {
 	v, ok := writableFormats[name]
 	if !ok {
-		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.1 and 2.2", name)
+		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0, 2.1 and 2.2", name)
 	}
 	return v, nil
 }
@@ -121,6 +124,10 @@ func (e *Engine) create(ctx context.Context, columns *arrow.Schema, create Creat
 			DataFormat: &tablepb.Manifest_DataStorageFormat{FileFormat: "lance", Version: create.DataFormat},
 		},
 		Indexes: &tablepb.IndexSection{},
+	}
+	if create.StableRowIDs {
+		first.Manifest.ReaderFeatureFlags = manifest.FlagStableRowIDs
+		first.Manifest.WriterFeatureFlags = manifest.FlagStableRowIDs
 	}
 	a := attempt{engine: e, scheme: create.Naming, target: 1, id: txn.GetUuid()}
 	if err := a.seal(ctx, first, txn); err != nil {

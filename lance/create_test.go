@@ -18,7 +18,6 @@ func TestCreateRefuses(t *testing.T) {
 		_, err := lance.CreateStore(ctx, m, s, o, lance.Options{})
 		return err
 	}
-	require.ErrorIs(t, create(people, lance.CreateOptions{DataFormat: "2.0"}), table.ErrUnsupported)
 	require.ErrorIs(t, create(people, lance.CreateOptions{DataFormat: "2.3"}), table.ErrUnsupported)
 	require.Error(t, create(people, lance.CreateOptions{Naming: 3}))
 	odd := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "odd", Type: arrow.FixedWidthTypes.MonthInterval}}, nil)
@@ -34,7 +33,7 @@ func TestCreateRefuses(t *testing.T) {
 
 	_, err = lance.OpenStore(ctx, m, lance.Options{OpenFiles: -1})
 	require.Error(t, err)
-	_, err = lance.OpenStore(ctx, m, lance.Options{DeletionCacheBytes: -1})
+	_, err = lance.OpenStore(ctx, m, lance.Options{CacheBytes: -1})
 	require.Error(t, err)
 }
 

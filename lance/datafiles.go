@@ -29,21 +29,10 @@ func (f *openFile) release() {
 	}
 }
 
-// fileCache keeps data files open between reads.
-type fileCache struct {
-	lru    *lru[*openFile]
-	closed atomic.Bool
-}
-
-func newFileCache(files int) *fileCache {
-	return &fileCache{lru: newLRU(int64(files), (*openFile).release)}
-}
-
-// close lets go of all files. Those in use are closed by their users.
-func (c *fileCache) close() error {
-	c.closed.Store(true)
-	c.lru.clear()
-	return nil
+// newFileCache returns a cache that keeps data files open between reads. Closing it
+// lets go of all of them; those in use are closed by their users.
+func newFileCache(files int) *lru[*openFile] {
+	return newLRU(int64(files), (*openFile).release)
 }
 
 // openData opens a data file of a fragment, or returns it if it is open. The
@@ -69,25 +58,27 @@ func (e *Engine) openData(ctx context.Context, f table.Fragment, d table.DataFil
 
 func (e *Engine) openDataFile(ctx context.Context, d table.DataFile) (*openFile, error) {
 	key := d.Base + "\x00" + d.Path
-	if of, ok := e.files.lru.get(key, (*openFile).retain); ok {
+	if of, ok := e.files.get(key, (*openFile).retain); ok {
 		return of, nil
 	}
-	of, err := e.openUncached(ctx, d) // retained for the cache
+	of, err := e.openFile(ctx, d, e.metadata) // retained for the cache
 	if err != nil {
 		return nil, err
 	}
-	got, added := e.files.lru.getOrAdd(key, of, 1, (*openFile).retain)
+	got, added := e.files.getOrAdd(key, of, 1, (*openFile).retain)
 	if !added {
-		of.release() // somebody else was faster
-	}
-	if e.files.closed.Load() {
-		e.files.lru.clear()
+		of.release() // somebody else was faster, or the engine is being closed
 	}
 	return got, nil
 }
 
-// openUncached opens a data file for the caller alone.
+// openUncached opens a data file for the caller alone, and reads all of its metadata.
 func (e *Engine) openUncached(ctx context.Context, d table.DataFile) (*openFile, error) {
+	return e.openFile(ctx, d, readMetadata)
+}
+
+// openFile opens a data file whose metadata is had by the given function.
+func (e *Engine) openFile(ctx context.Context, d table.DataFile, metadata func(o store.File, d table.DataFile) (*datafile.File, error)) (*openFile, error) {
 	s, err := e.storeOf(d.Base)
 	if err != nil {
 		return nil, err
@@ -100,11 +91,31 @@ func (e *Engine) openUncached(ctx context.Context, d table.DataFile) (*openFile,
 	if n := uint64(object.Size()); d.Bytes != 0 && n != d.Bytes {
 		return nil, errors.Join(table.Corruptf("it has %d bytes, the version records %d", n, d.Bytes), object.Close())
 	}
-	file, err := datafile.Open(object, object.Size(), d.Path)
+	file, err := metadata(object, d)
 	if err != nil {
 		return nil, errors.Join(err, object.Close())
 	}
 	of := &openFile{File: file, object: object}
 	of.retain()
 	return of, nil
+}
+
+func readMetadata(o store.File, d table.DataFile) (*datafile.File, error) {
+	return datafile.Open(o, o.Size(), d.Path)
+}
+
+// metadata reads an open file's metadata, if it is not known.
+func (e *Engine) metadata(o store.File, d table.DataFile) (*datafile.File, error) {
+	m, err := cachedFile(e, fileEntry, d.Base, d.Path, o, func() (*datafile.Metadata, int64, error) {
+		f, err := readMetadata(o, d)
+		if err != nil {
+			return nil, 0, err
+		}
+		m := f.Metadata()
+		return m, m.Bytes(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(o), nil
 }

@@ -18,14 +18,6 @@ import (
 // an uncompressed list, is 8 GiB, but then a bitmap is written, of 512 MiB.
 const maxDeletionSize = 1 << 30
 
-// deletionCache keeps decoded deletion vectors. A file's name holds a random
-// number and its content never changes, so nothing is ever stale.
-type deletionCache struct{ lru *lru[*deletion.Vector] }
-
-func newDeletionCache(limit int64) *deletionCache {
-	return &deletionCache{lru: newLRU[*deletion.Vector](limit, nil)}
-}
-
 // ReadDeletions implements table.DeletionStore. The result is a *deletion.Vector.
 func (e *Engine) ReadDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment) (table.OffsetSet, error) {
 	if err := e.check(ctx); err != nil {
@@ -63,35 +55,46 @@ func (e *Engine) countDeletions(ctx context.Context, f table.Fragment) (uint64, 
 	return v.Cardinality(), nil
 }
 
+// readDeletionFile reads a deletion file, if it is not known. Its name is all there
+// is to its identity, as a random number is part of it; so for one that is known
+// nothing is read.
 func (e *Engine) readDeletionFile(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
-	key := f.Deletion.Base + "\x00" + f.Deletion.Path
-	if v, ok := e.deletions.lru.get(key, nil); ok {
-		if last, any := v.Max(); any && uint64(last) >= f.PhysicalRows {
-			return nil, table.Corruptf("it deletes row %d of %d", last, f.PhysicalRows)
-		}
-		return v, nil
-	}
 	s, err := e.storeOf(f.Deletion.Base)
 	if err != nil {
 		return nil, err
 	}
+	v, err := cached(e.cache, e.entryOf(deletionEntry, f.Deletion.Base, f.Deletion.Path, 0, ""), func() (*deletion.Vector, int64, error) {
+		return decodeDeletions(ctx, s, f)
+	})
+	if err != nil {
+		return nil, err
+	}
+	// It may have been decoded for another version's record of the fragment.
+	if last, any := v.Max(); any && uint64(last) >= f.PhysicalRows {
+		return nil, table.Corruptf("it deletes row %d of %d", last, f.PhysicalRows)
+	}
+	return v, nil
+}
+
+// decodeDeletions returns also the vector's cost in memory.
+func decodeDeletions(ctx context.Context, s store.Store, f table.Fragment) (*deletion.Vector, int64, error) {
 	encoding := deletion.Arrow
 	if path.Ext(f.Deletion.Path) == "."+deletion.Bitmap.Ext() {
 		encoding = deletion.Bitmap
 	}
 	data, err := store.ReadAll(ctx, s, f.Deletion.Path, maxDeletionSize)
 	if err != nil {
-		return nil, missing(err)
+		return nil, 0, missing(err)
 	}
 	v, err := deletion.Decode(encoding, data, f.PhysicalRows)
 	switch {
 	case errors.Is(err, deletion.ErrUnsupported):
-		return nil, table.Unsupportedf("%w", err)
+		return nil, 0, table.Unsupportedf("%w", err)
 	case err != nil:
-		return nil, table.Corruptf("%w", err)
+		return nil, 0, table.Corruptf("%w", err)
 	}
-	v, _ = e.deletions.lru.getOrAdd(key, v, int64(len(data))+128, nil)
-	return v, nil
+	size := min(2*v.Cardinality(), f.PhysicalRows/8) // in memory, at most
+	return v, int64(max(size, uint64(len(data)))) + 128, nil
 }
 
 // WriteDeletions implements table.DeletionStore.

@@ -21,15 +21,22 @@
 //	store          named objects; the atomic put
 //	manifest       the bytes of a version, its name, its flags
 //	schema         fields, ids and logical types
+//	rowids         stable row ids, and the versions of rows
 //	datafile       data files: level space, encodings, Arrow
 //	lance          versions as table.Snapshot; commit; rows
 //
 // In this package, history.go finds versions, snapshot.go, fragments.go,
 // indexes.go and transaction.go translate between the format's messages and
 // package table, apply.go makes the next version's contents and commit.go
-// publishes them. scan.go and write.go move rows, rewrite.go takes the rewrite of a
-// group into its own hands. reuse.go keeps the fragment reuse index and partition.go
-// the label files that it refers to.
+// publishes them. scan.go, take.go and write.go move rows, rewrite.go takes the rewrite
+// of a group into its own hands. blobs.go reads what lies beside data files, and
+// rewrite_blobs.go copies it; write_blobs.go writes new ones, sidecars.go what both
+// need. reuse.go keeps the fragment reuse index and
+// partition.go the label files that it refers to. identity.go says what rows are known
+// by where they have stable ids, and assign.go gives them these at every commit. What
+// was decoded is kept by cache.go, for one engine or, in a [Session], for any number.
+// references.go knows every way in which a version refers to a file, and orphans.go
+// finds what none refers to.
 //
 // # Invariants
 //
@@ -39,10 +46,13 @@
 //   - Opening and reading never depend on a transaction; committing over one that
 //     cannot be read is refused.
 //   - Fragment ids only grow, whatever the writer of an earlier version recorded.
+//   - A stable row id is that of one live row at most, wherever rows go.
 //   - A version is published only after every new object that it names was seen to
 //     exist with its recorded size, and after its bytes were read back.
 //   - An attempt that failed takes away what it wrote, unless it may have
 //     succeeded.
+//   - Which version is the latest is asked of the store each time. What is remembered
+//     is found by the identity of immutable objects, so it is never stale.
 //
 // # Worked example
 //
@@ -60,4 +70,12 @@
 //	for batch, err := range e.Rows(ctx, s, all, table.ReadOptions{}) {
 //		...
 //	}
+//
+// Tables that share what was decoded of them, in a process that goes on:
+//
+//	session, err := lance.NewSession(lance.SessionOptions{})
+//	...
+//	defer session.Close()
+//	people, err := lance.Open(ctx, "people.lance", lance.Options{Session: session})
+//	orders, err := lance.Open(ctx, "orders.lance", lance.Options{Session: session})
 package lance

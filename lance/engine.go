@@ -31,9 +31,11 @@ type Options struct {
 	// OpenFiles bounds how many data files stay open between reads. The default
 	// is 64.
 	OpenFiles int
-	// DeletionCacheBytes bounds the deletion vectors kept in memory. The default
-	// is 32 MiB.
-	DeletionCacheBytes int64
+	// Session keeps what is decoded of the table, together with what other engines
+	// decode. The default is to keep some of it for this engine alone.
+	Session *Session
+	// CacheBytes bounds what is kept without a Session. The default is 32 MiB.
+	CacheBytes int64
 	// Now is the committer's clock. The default is time.Now.
 	Now func() time.Time
 }
@@ -43,8 +45,8 @@ func (o *Options) EnsureDefaults() {
 	if o.OpenFiles == 0 {
 		o.OpenFiles = 64
 	}
-	if o.DeletionCacheBytes == 0 {
-		o.DeletionCacheBytes = 32 << 20
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -56,8 +58,8 @@ func (o *Options) Validate() error {
 	if o.OpenFiles < 0 {
 		return fmt.Errorf("lance: OpenFiles is %d", o.OpenFiles)
 	}
-	if o.DeletionCacheBytes < 0 {
-		return fmt.Errorf("lance: DeletionCacheBytes is %d", o.DeletionCacheBytes)
+	if o.CacheBytes < 0 {
+		return fmt.Errorf("lance: CacheBytes is %d", o.CacheBytes)
 	}
 	return nil
 }
@@ -66,14 +68,19 @@ func (o *Options) Validate() error {
 // concurrent use. It holds no state of the table: every Load looks at what is
 // stored.
 type Engine struct {
+	number uint64 // no other engine's
 	store  store.Store
 	opts   Options
 	closed atomic.Bool
 
-	deletions *deletionCache
-	files     *fileCache
-	bases     *baseStores
+	cache *cache // the session's, or the engine's own
+	files *lru[*openFile]
+	bases *baseStores
+	moved movedRows
 }
+
+// engines counts them.
+var engines atomic.Uint64
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
 // that holds no table is table.ErrNotTable. Nothing is read but the names of the
@@ -140,19 +147,24 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 			}
 		}
 	}
-	e := &Engine{store: s, opts: opts}
-	e.deletions = newDeletionCache(opts.DeletionCacheBytes)
+	e := &Engine{number: engines.Add(1), store: s, opts: opts}
+	if opts.Session != nil {
+		e.cache = opts.Session.cache
+	} else {
+		e.cache = newCache(opts.CacheBytes)
+	}
 	e.bases = &baseStores{open: opts.OpenBase}
 	e.files = newFileCache(opts.OpenFiles)
 	return e, nil
 }
 
-// Close closes the files that are open. Reads that are under way fail.
+// Close closes the files that are open. Reads that are under way fail. The session is
+// left as it is.
 func (e *Engine) Close() error {
-	if e.closed.Swap(true) {
-		return nil
+	if !e.closed.Swap(true) {
+		e.files.close()
 	}
-	return e.files.close()
+	return nil
 }
 
 // check is how every method begins.

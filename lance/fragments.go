@@ -96,6 +96,9 @@ func (b bases) dataFile(d *tablepb.DataFile) table.DataFile {
 }
 
 func fileFormat(d *tablepb.DataFile) string {
+	if d.GetFileMajorVersion() == 0 && d.GetFileMinorVersion() == 3 {
+		return format20 // what its files call themselves
+	}
 	return fmt.Sprintf("%d.%d", d.GetFileMajorVersion(), d.GetFileMinorVersion())
 }
 

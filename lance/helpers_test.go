@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -157,4 +158,13 @@ func rewrite(t testing.TB, e table.Engine, s *table.Snapshot, ids ...table.Fragm
 		Transaction: table.Transaction{ID: "rewrite-1", ReadVersion: s.Version, Operation: table.Rewrite{Groups: []table.RewriteGroup{group}}},
 		Change:      table.Change{Remove: ids, Add: group.New},
 	}
+}
+
+// heapBytes is what the program holds.
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC() // finds what finalizers let go of
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/store"
@@ -17,7 +19,8 @@ const versionsDir = "_versions"
 // history is the versions that a table has, by their names alone.
 type history struct {
 	scheme   manifest.Scheme
-	versions []uint64 // ascending
+	versions []uint64              // ascending
+	files    map[uint64]store.Info // the manifests, as they were listed
 }
 
 func (h history) latest() uint64 { return h.versions[len(h.versions)-1] }
@@ -29,11 +32,12 @@ func (e *Engine) history(ctx context.Context) (history, error) {
 	if err != nil {
 		return history{}, fmt.Errorf("lance: table %s: %w", e.store, err)
 	}
-	var h history
+	h := history{files: map[uint64]store.Info{}}
 	example := map[manifest.Scheme]string{}
 	for _, info := range infos {
 		if v, scheme, ok := manifest.ParseName(info.Name); ok {
 			h.versions = append(h.versions, v)
+			h.files[v] = info
 			h.scheme = scheme
 			example[scheme] = info.Name
 		}
@@ -50,11 +54,31 @@ func (e *Engine) notTable() error {
 	return fmt.Errorf("lance: %s holds no Lance table: there is no manifest in %s: %w", e.store, versionsDir, table.ErrNotTable)
 }
 
-// readManifest reads and checks the manifest of a version; ErrNotFound if there is
-// none by that name.
-func (e *Engine) readManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
-	name := versionsDir + "/" + scheme.Name(version)
-	data, err := store.ReadAll(ctx, e.store, name, manifest.MaxSize)
+// manifestName is the name of a version's object.
+func manifestName(version uint64, scheme manifest.Scheme) string {
+	return versionsDir + "/" + scheme.Name(version)
+}
+
+// errNoManifest: there is no object of the version's name. It comes with ErrNotFound,
+// which other objects of a version may be, too.
+var errNoManifest = errors.New("there is no such manifest")
+
+// openManifest opens the manifest of a version.
+func (e *Engine) openManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (store.File, error) {
+	f, err := e.store.Open(ctx, manifestName(version, scheme))
+	if errors.Is(err, table.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", errNoManifest, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
+	}
+	return f, nil
+}
+
+// decodeManifest reads and checks a version's manifest.
+func (e *Engine) decodeManifest(f store.File, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
+	name := manifestName(version, scheme)
+	data, err := store.ReadFile(f, name, manifest.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
 	}
@@ -66,6 +90,17 @@ func (e *Engine) readManifest(ctx context.Context, version uint64, scheme manife
 		return nil, table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", e.store, name, inner, version)
 	}
 	return c, nil
+}
+
+// readManifest reads and checks the manifest of a version, whatever is known of it;
+// ErrNotFound if there is none by that name.
+func (e *Engine) readManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
+	f, err := e.openManifest(ctx, version, scheme)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return e.decodeManifest(f, version, scheme)
 }
 
 // findManifest reads the manifest of a version under whichever name it has.
@@ -94,17 +129,14 @@ func (e *Engine) versionNotFound(ctx context.Context, version uint64) error {
 		e.store, version, len(h.versions), h.versions[0], h.latest(), table.ErrNotFound)
 }
 
-// Load implements table.Loader.
+// Load implements table.Loader. A version that is known is not read again if its
+// manifest is the same; the latest version is looked for each time.
 func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
 	if version != 0 {
-		c, scheme, err := e.findManifest(ctx, version)
-		if err != nil {
-			return nil, err
-		}
-		return e.snapshot(ctx, c, scheme)
+		return e.find(ctx, version)
 	}
 	// A clean-up may take away a version between the listing and the read, but
 	// never the latest: then there is a newer one.
@@ -116,19 +148,65 @@ func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, err
 		if len(h.versions) == 0 {
 			return nil, e.notTable()
 		}
-		c, err := e.readManifest(ctx, h.latest(), h.scheme)
-		if errors.Is(err, table.ErrNotFound) && attempt < 10 {
+		latest := h.latest()
+		if s, ok := lookup[*table.Snapshot](e.cache, e.listed(versionEntry, h, latest)); ok {
+			return s, nil
+		}
+		s, err := e.load(ctx, latest, h.scheme)
+		if errors.Is(err, errNoManifest) && attempt < 10 {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		return e.snapshot(ctx, c, h.scheme)
+		return s, err
 	}
 }
 
+// find loads a version under whichever name it has.
+func (e *Engine) find(ctx context.Context, version uint64) (*table.Snapshot, error) {
+	if version > manifest.MaxVersion {
+		return nil, e.versionNotFound(ctx, version)
+	}
+	for _, scheme := range []manifest.Scheme{manifest.V2, manifest.V1} {
+		s, err := e.load(ctx, version, scheme)
+		if !errors.Is(err, errNoManifest) {
+			return s, err
+		}
+	}
+	return nil, e.versionNotFound(ctx, version)
+}
+
+// load loads a version by its name. What the name has now is found out by opening it.
+func (e *Engine) load(ctx context.Context, version uint64, scheme manifest.Scheme) (*table.Snapshot, error) {
+	f, err := e.openManifest(ctx, version, scheme)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return cachedFile(e, versionEntry, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
+		c, err := e.decodeManifest(f, version, scheme)
+		if err != nil {
+			return nil, 0, err
+		}
+		s, err := e.snapshot(ctx, c, scheme)
+		return s, snapshotWeight * f.Size(), err
+	})
+}
+
+// Decoded, a manifest takes about so many times its size; and so does a transaction.
+const (
+	snapshotWeight    = 8
+	transactionWeight = 4
+)
+
+// listed is the entry of a version that was seen in a listing.
+func (e *Engine) listed(kind entryKind, h history, version uint64) entry {
+	f := h.files[version]
+	return e.entryOf(kind, "", manifestName(version, h.scheme), f.Size, f.Token)
+}
+
 // TransactionsSince implements table.Loader. A version in between that is gone
-// makes it fail with table.ErrTerminal: what it did can never be known.
+// makes it fail with table.ErrTerminal: what it did can never be known. Transactions
+// that are known are not read again. The result shares what it refers to with other
+// callers, and is not to be changed.
 func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]table.Transaction, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -148,15 +226,11 @@ func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]t
 	}
 	var out []table.Transaction
 	for v := after + 1; v <= upTo; v++ {
-		c, err := e.readManifest(ctx, v, h.scheme)
-		if errors.Is(err, table.ErrNotFound) {
+		t, err := e.transactionAt(ctx, h, v)
+		if errors.Is(err, errNoManifest) {
 			return nil, fmt.Errorf("lance: table %s: version %d is gone, so what happened between version %d and %d cannot be known; start again from the latest: %w",
 				e.store, v, after, upTo, table.ErrTerminal)
 		}
-		if err != nil {
-			return nil, err
-		}
-		t, err := e.transaction(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -165,13 +239,53 @@ func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]t
 	return out, nil
 }
 
+// transactionAt returns what a listed version's commit did.
+func (e *Engine) transactionAt(ctx context.Context, h history, version uint64) (table.Transaction, error) {
+	if err := ctx.Err(); err != nil {
+		return table.Transaction{}, err
+	}
+	if _, ok := h.files[version]; !ok {
+		return table.Transaction{}, errNoManifest
+	}
+	at := e.listed(transactionEntry, h, version)
+	if t, ok := lookup[table.Transaction](e.cache, at); ok {
+		return t, nil
+	}
+	if s, ok := lookup[*table.Snapshot](e.cache, e.listed(versionEntry, h, version)); ok {
+		v, err := versionOf(s)
+		if err != nil {
+			return table.Transaction{}, err
+		}
+		return cached(e.cache, at, func() (table.Transaction, int64, error) { return e.weighedTransaction(ctx, v.contents) })
+	}
+	f, err := e.openManifest(ctx, version, h.scheme)
+	if err != nil {
+		return table.Transaction{}, err
+	}
+	defer f.Close()
+	return cachedFile(e, transactionEntry, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
+		c, err := e.decodeManifest(f, version, h.scheme)
+		if err != nil {
+			return table.Transaction{}, 0, err
+		}
+		return e.weighedTransaction(ctx, c)
+	})
+}
+
 // transaction returns what a version's commit did.
 func (e *Engine) transaction(ctx context.Context, c *manifest.Contents) (table.Transaction, error) {
+	t, _, err := e.weighedTransaction(ctx, c)
+	return t, err
+}
+
+// weighedTransaction returns also the transaction's cost in memory.
+func (e *Engine) weighedTransaction(ctx context.Context, c *manifest.Contents) (table.Transaction, int64, error) {
 	t, err := e.storedTransaction(ctx, c)
 	if err != nil {
-		return table.Transaction{}, fmt.Errorf("lance: table %s version %d: %w", e.store, c.Manifest.GetVersion(), err)
+		return table.Transaction{}, 0, fmt.Errorf("lance: table %s version %d: %w", e.store, c.Manifest.GetVersion(), err)
 	}
-	return transactionFrom(t, c.Manifest)
+	out, err := transactionFrom(t, c.Manifest)
+	return out, transactionWeight * int64(proto.Size(t)), err
 }
 
 // storedTransaction prefers the inline copy: the file may have been cleaned up.

@@ -220,6 +220,9 @@ func TestTransactionsFromFiles(t *testing.T) {
 		}
 	}
 	_, err = e.TransactionsSince(ctx, 2, 0)
+	require.NoError(t, err, "it is known")
+	e = openStore(t, m)
+	_, err = e.TransactionsSince(ctx, 2, 0)
 	require.ErrorIs(t, err, table.ErrNotFound)
 	require.ErrorContains(t, err, "version 4: the version's transaction")
 	load(t, e, 4) // the rows do not depend on it

@@ -30,6 +30,7 @@ const (
 	kindIVFSQ     = "IVF_SQ"
 	kindIVFRQ     = "IVF_RQ"
 	kindIVF       = "IVF" // a vector index that does not say which
+	kindNGram     = "NGram"
 )
 
 // reuseSupport is what stock readers were seen to do with an index behind a
@@ -51,6 +52,17 @@ var reuseSupport = map[string]struct {
 	// fragments: their remapping reads the files raw.
 	kindBTree:    {table.ReuseMasked, 0},
 	kindInverted: {table.ReuseMasked, 2},
+}
+
+// holdRowIDs are the kinds that were seen to hold row ids in tables that have stable
+// ones, up to the index version that was. Zone maps and Bloom filters know ranges of
+// addresses; FM indexes and the BTree of Lance 14, which has index version 1, hold
+// addresses. What nobody has seen is taken to be like these: that costs a scan, and the
+// reverse wrong answers.
+var holdRowIDs = map[string]int32{
+	kindBTree: 0, kindBitmap: 0, kindLabelList: 1, kindInverted: 2, kindNGram: 0,
+	kindIVFFlat: 1, kindIVFPQ: 1, kindIVFSQ: 1, kindIVFRQ: 2, kindIVF: 1,
+	"IVF_HNSW_FLAT": 1, "IVF_HNSW_PQ": 1, "IVF_HNSW_SQ": 1,
 }
 
 func indexesOf(section *tablepb.IndexSection) ([]table.IndexMeta, error) {
@@ -83,6 +95,8 @@ func indexMeta(ix *tablepb.IndexMetadata) (table.IndexMeta, error) {
 		System:         strings.HasPrefix(ix.GetName(), systemPrefix),
 		Handle:         ix,
 	}
+	idsUpTo, ids := holdRowIDs[m.Kind]
+	m.ByAddress = !ids || ix.GetIndexVersion() > idsUpTo
 	if known, ok := reuseSupport[m.Kind]; ok && !m.System && ix.GetIndexVersion() <= known.maxVersion {
 		m.Reuse = known.support
 	}

@@ -6,11 +6,13 @@ import (
 )
 
 // lru keeps values by key up to a total cost, dropping those not used for longest.
-// A value may outlive its place here: whoever got it keeps it.
+// A value that costs more than all of that is not taken in. A value may outlive its
+// place here: whoever got it keeps it.
 type lru[V any] struct {
 	mu      sync.Mutex
 	max     int64
 	cost    int64
+	evicted uint64     // values that made room for others
 	order   *list.List // of *lruItem[V], most recent first
 	items   map[string]*list.Element
 	dropped func(V) // called without the lock, for each value that leaves
@@ -43,29 +45,29 @@ func (c *lru[V]) get(key string, used func(V)) (v V, ok bool) {
 	return v, true
 }
 
-// getOrAdd returns what is there, or adds v, and says whether it was added. used
-// is as for get.
-func (c *lru[V]) getOrAdd(key string, v V, cost int64, used func(V)) (V, bool) {
+// getOrAdd returns what is there, or v after it was added if it can be, and says
+// whether it was. used is as for get.
+func (c *lru[V]) getOrAdd(key string, v V, cost int64, used func(V)) (_ V, added bool) {
 	c.mu.Lock()
 	var out []V
-	el, there := c.items[key]
-	if there {
+	if el, there := c.items[key]; there {
 		c.order.MoveToFront(el)
-	} else {
-		el = c.order.PushFront(&lruItem[V]{key: key, value: v, cost: cost})
-		c.items[key] = el
+		v = el.Value.(*lruItem[V]).value
+	} else if cost <= c.max {
+		added = true
+		c.items[key] = c.order.PushFront(&lruItem[V]{key: key, value: v, cost: cost})
 		c.cost += cost
-		for c.cost > c.max && c.order.Len() > 1 {
+		for c.cost > c.max {
 			out = append(out, c.remove(c.order.Back()))
+			c.evicted++
 		}
 	}
-	result := el.Value.(*lruItem[V]).value
 	if used != nil {
-		used(result)
+		used(v)
 	}
 	c.mu.Unlock()
 	c.drop(out)
-	return result, !there
+	return v, added
 }
 
 func (c *lru[V]) remove(el *list.Element) V {
@@ -75,9 +77,10 @@ func (c *lru[V]) remove(el *list.Element) V {
 	return item.value
 }
 
-// clear drops everything.
-func (c *lru[V]) clear() {
+// close drops everything, and takes in nothing more.
+func (c *lru[V]) close() {
 	c.mu.Lock()
+	c.max = -1
 	var out []V
 	for c.order.Len() > 0 {
 		out = append(out, c.remove(c.order.Back()))

@@ -14,7 +14,8 @@ import (
 var _ table.Rewriter = (*Engine)(nil)
 
 // CanRewrite implements table.Rewriter. It reads the metadata of every data file
-// of the sources, and their deletion vectors, but no column data.
+// of the sources, and their deletion vectors, but no column data, unless a dictionary
+// column could have more values than its indices tell apart.
 func (e *Engine) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
 	if _, err := e.prepareRewrite(ctx, s, sources); err != nil {
 		return e.rewriteError(s, err)
@@ -60,8 +61,9 @@ type rewriteGroup struct {
 	format  datafile.Version
 	leaves  []schema.Leaf
 	sources []rewriteSource
-	// bytes is the size of each leaf's column over all sources.
-	bytes []uint64
+	// bytes is the size of each leaf's column over all sources, and items that of its
+	// dictionaries where there can be too many values for one.
+	bytes, items []uint64
 }
 
 // rewriteSource is one fragment, and where in its files each leaf lies.
@@ -69,6 +71,7 @@ type rewriteSource struct {
 	fragment table.Fragment
 	dead     *deletion.Vector
 	places   []leafPlace // by leaf
+	absent   []absence   // by leaf
 	bytes    uint64      // of all columns
 }
 
@@ -86,19 +89,16 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
 		return nil, err
 	}
-	if s.StableRowIDs {
-		return nil, table.Unsupportedf("the table has stable row ids, which a rewrite would have to carry over")
-	}
 	g := &rewriteGroup{engine: e, schema: v.schema, leaves: v.schema.Leaves()}
 	if g.format, err = writableFormat(s.DataFormat); err != nil {
 		return nil, err
 	}
 	for _, leaf := range g.leaves {
-		if leaf.Unsupported != nil {
-			return nil, leaf.Unsupported
+		if err := datafile.CanWrite(g.format, leaf); err != nil {
+			return nil, err
 		}
 	}
-	g.bytes = make([]uint64, len(g.leaves))
+	g.bytes, g.items = make([]uint64, len(g.leaves)), make([]uint64, len(g.leaves))
 	for _, id := range ids {
 		f, ok := s.Fragment(id)
 		if !ok {
@@ -110,7 +110,7 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 		}
 		g.sources = append(g.sources, source)
 	}
-	return g, nil
+	return g, g.checkIndexes(ctx)
 }
 
 func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rewriteSource, error) {
@@ -119,8 +119,13 @@ func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rew
 	if s.places, err = placeLeaves(f, g.leaves); err != nil {
 		return s, err
 	}
-	if err := checkMissing(f, g.schema, g.leaves, s.places); err != nil {
+	if s.absent, err = findAbsent(f, g.schema, g.leaves, s.places); err != nil {
 		return s, err
+	}
+	if g.format == datafile.V2_0 {
+		if err = checkNullStructs(f, g.leaves, s.places, s.absent); err != nil {
+			return s, err
+		}
 	}
 	if s.dead, err = g.engine.deletionVector(ctx, f); err != nil {
 		return s, err
@@ -148,7 +153,7 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 			}
 			defer of.release()
 		}
-		column, err := of.Column(p.column)
+		column, err := p.open(of)
 		if err == nil {
 			err = column.Check(g.leaves[i])
 		}
@@ -156,36 +161,10 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 			return fmt.Errorf("fragment %d: %w", s.fragment.ID, err)
 		}
 		g.bytes[i] += column.Bytes()
+		if g.leaves[i].Indexes() > 0 {
+			g.items[i] += dictionaryItems(column)
+		}
 		s.bytes += column.Bytes()
-	}
-	return nil
-}
-
-// checkMissing checks that leaves which the fragment lacks can be null, and that
-// a nested column is there as a whole or not at all: the levels of a leaf that is
-// missing alone would have to be made up from those of its siblings.
-func checkMissing(f table.Fragment, s *schema.Schema, leaves []schema.Leaf, places []leafPlace) error {
-	next := 0
-	for _, top := range s.Fields {
-		first := next
-		missing := 0
-		for range top.Leaves() {
-			if places[next].file < 0 {
-				missing++
-			}
-			next++
-		}
-		switch {
-		case missing == 0:
-		case missing < next-first:
-			for i := first; i < next; i++ {
-				if places[i].file < 0 {
-					return table.Unsupportedf("fragment %d: column %q: a part of a nested column that the fragment does not have is not supported", f.ID, leaves[i].Path)
-				}
-			}
-		case !top.Nullable:
-			return table.Corruptf("fragment %d: no file holds column %q, which cannot be null", f.ID, top.Name)
-		}
 	}
 	return nil
 }

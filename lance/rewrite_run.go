@@ -13,6 +13,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -45,6 +46,7 @@ type rewriteFile struct {
 	reported uint64       // bytes written, as told to Progress
 	fragment table.NewFragment
 	finished bool
+	beside   *sidecars // with the file
 }
 
 func newRewriteRun(g *rewriteGroup, outputs []rewriteOutput, req table.RewriteRequest) *rewriteRun {
@@ -92,8 +94,11 @@ func (r *rewriteRun) run(ctx context.Context) (table.Written, error) {
 			object.Bytes = f.fragment.Files[0].Bytes
 			out.Fragments = append(out.Fragments, f.fragment)
 		}
+		out.Objects = append(append(out.Objects, object), f.beside.objects...)
 		out.BytesWritten += object.Bytes
-		out.Objects = append(out.Objects, object)
+		for _, o := range f.beside.objects {
+			out.BytesWritten += o.Bytes
+		}
 	}
 	if err != nil {
 		out.Fragments = nil
@@ -110,10 +115,8 @@ func (r *rewriteRun) column(ctx context.Context, f *rewriteFile, leaf int) error
 		return err
 	}
 	to := f.file.Column(leaf)
-	for i := range f.plan.slices {
-		if err := r.slice(ctx, f, &f.plan.slices[i], leaf, to); err != nil {
-			return err
-		}
+	if err := r.fill(ctx, f, leaf, to); err != nil {
+		return err
 	}
 	if err := to.Close(); err != nil {
 		return err
@@ -124,6 +127,29 @@ func (r *rewriteRun) column(ctx context.Context, f *rewriteFile, leaf int) error
 	return r.columnDone(f)
 }
 
+// fill copies the rows of a column, and the blobs that they refer to.
+func (r *rewriteRun) fill(ctx context.Context, f *rewriteFile, leaf int, to *datafile.ColumnWriter) error {
+	var mover *blobMover
+	if r.group.leaves[leaf].Described {
+		var err error
+		if mover, err = newBlobMover(r.group.leaves[leaf], to, f.beside, r.blobCopied); err != nil {
+			return err
+		}
+	}
+	for i := range f.plan.slices {
+		if err := r.slice(ctx, f, &f.plan.slices[i], leaf, to, mover); err != nil {
+			if mover != nil {
+				err = errors.Join(err, mover.abort())
+			}
+			return err
+		}
+	}
+	if mover != nil {
+		return mover.close()
+	}
+	return nil
+}
+
 // create starts the file, unless another of its columns has.
 func (r *rewriteRun) create(ctx context.Context, f *rewriteFile) error {
 	f.mu.Lock()
@@ -132,7 +158,9 @@ func (r *rewriteRun) create(ctx context.Context, f *rewriteFile) error {
 		return nil
 	}
 	var err error
-	f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, r.req.Options.NoSync)
+	if f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, r.req.Options.NoSync); err == nil {
+		f.beside = &sidecars{engine: r.group.engine, path: f.file.object.Path, noSync: r.req.Options.NoSync}
+	}
 	return err
 }
 
@@ -153,20 +181,34 @@ func (r *rewriteRun) columnDone(f *rewriteFile) error {
 }
 
 // slice copies the live rows of a part of a source.
-func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice, leaf int, to *datafile.ColumnWriter) error {
+func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice, leaf int, to *datafile.ColumnWriter, blobs *blobMover) (err error) {
 	source := &r.group.sources[s.source]
 	place := source.places[leaf]
 	if place.file < 0 {
-		return to.TakeNulls(int(s.rows))
+		return r.takeAbsent(ctx, f, s, source.absent[leaf], to)
 	}
 	of, err := r.group.engine.openData(ctx, source.fragment, source.fragment.Files[place.file])
 	if err != nil {
 		return err
 	}
 	defer of.release()
-	column, err := of.Column(place.column)
+	column, err := place.open(of)
 	if err != nil {
 		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+	}
+	as, take := r.group.leaves[leaf], takeRows(to.Take)
+	if places, ok := column.BlobPlaces(as); ok && r.group.format >= datafile.V2_1 {
+		as = places
+		take = func(c *level.Cursor, n int) error {
+			copied, err := to.TakeBlobs(c, n, column)
+			r.blobCopied(copied, 0)
+			return err
+		}
+	}
+	if blobs != nil {
+		from := newBlobSource(r.group.engine, source.fragment.Files[place.file], of)
+		defer func() { err = errors.Join(err, from.close()) }()
+		take = blobs.take(ctx, from)
 	}
 	perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
 	for _, p := range copyParts(column, s.runs, r.copies(column, r.group.leaves[leaf], to)) {
@@ -177,7 +219,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 			err = to.CopyPage(column, p.page)
 			r.blockDone(f, column.Pages()[p.page].Bytes())
 		} else {
-			err = r.reencode(ctx, f, column, leaf, p.runs, perRow, to)
+			err = r.reencode(ctx, f, column, as, p.runs, perRow, take)
 		}
 		if err != nil {
 			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
@@ -186,15 +228,18 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	return nil
 }
 
+// takeRows is what appends the next n rows at a cursor to a column.
+type takeRows func(c *level.Cursor, n int) error
+
 // reencode decodes the pages that runs lie in and gathers their rows.
-func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf int, runs []rowRun, perRow float64, to *datafile.ColumnWriter) error {
+func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf schema.Leaf, runs []rowRun, perRow float64, take takeRows) error {
 	row := runs[0].start // the next block's first
-	for block, err := range column.BlocksRange(ctx, r.group.leaves[leaf], row, runs[len(runs)-1].end) {
+	for block, err := range column.BlocksRange(ctx, leaf, row, runs[len(runs)-1].end) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err == nil {
-			runs, err = takeRuns(to, block, row, runs)
+			runs, err = takeRuns(take, block, row, runs)
 		}
 		if err != nil {
 			return err
@@ -203,7 +248,7 @@ func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *dataf
 		r.blockDone(f, uint64(float64(block.Rows)*perRow))
 	}
 	if len(runs) > 0 {
-		return table.Corruptf("column %q ends at row %d", r.group.leaves[leaf].Path, row)
+		return table.Corruptf("column %q ends at row %d", leaf.Path, row)
 	}
 	return nil
 }
@@ -211,7 +256,7 @@ func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *dataf
 // takeRuns appends the rows of a block that are in runs, ascending ranges none of
 // which ends before the block; row is the number of the block's first row. It
 // returns the runs that go on after the block.
-func takeRuns(to *datafile.ColumnWriter, block *level.Block, row uint64, runs []rowRun) ([]rowRun, error) {
+func takeRuns(take takeRows, block *level.Block, row uint64, runs []rowRun) ([]rowRun, error) {
 	cursor, err := level.NewCursor(block)
 	if err != nil {
 		return nil, err
@@ -222,7 +267,7 @@ func takeRuns(to *datafile.ColumnWriter, block *level.Block, row uint64, runs []
 		if err := cursor.Skip(int(start - row)); err != nil {
 			return nil, err
 		}
-		if err := to.Take(cursor, int(stop-start)); err != nil {
+		if err := take(cursor, int(stop-start)); err != nil {
 			return nil, err
 		}
 		row = stop
@@ -246,6 +291,12 @@ func (r *rewriteRun) blockDone(f *rewriteFile, read uint64) {
 	f.reported = written
 	f.mu.Unlock()
 	r.progress(read, delta)
+}
+
+// blobCopied reports a blob, of which so many bytes went beside the data file.
+func (r *rewriteRun) blobCopied(read, beside uint64) {
+	r.read.Add(read)
+	r.progress(read, beside)
 }
 
 func (r *rewriteRun) progress(read, written uint64) {

@@ -3,6 +3,7 @@ package lance_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -309,16 +310,24 @@ func TestChangesBesideOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, infos, 2, "the vector of the attempt that lost is gone")
 
-	// A compaction moves the rows: the deletion is a conflict, an append is not.
+	// A compaction moves the rows: the deletion follows them, and an append does not
+	// mind.
 	b, e, other = setup()
+	moved := table.RowAddr(0)
 	b.do = func() {
 		s := load(t, other, 0)
-		_, err := other.Commit(ctx, rewrite(t, other, s, 0))
+		s, err := other.Commit(ctx, rewrite(t, other, s, 0))
 		require.NoError(t, err)
+		moved = table.NewRowAddr(s.Fragments[1].ID, 2)
 	}
-	_, err = e.DeleteRows(ctx, table.NewRowAddr(0, 2))
-	require.ErrorIs(t, err, table.ErrConflict)
-	require.NotErrorIs(t, err, table.ErrVersionTaken)
+	s, err = e.DeleteRows(ctx, table.NewRowAddr(0, 2))
+	require.NoError(t, err)
+	require.EqualValues(t, 19, s.LiveRows())
+	f, ok := s.Fragment(moved.Fragment())
+	require.True(t, ok)
+	dead, err := e.ReadDeletions(ctx, s, f)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{moved.Offset()}, slices.Collect(dead.All()))
 
 	b, e, other = setup()
 	b.do = func() {
@@ -346,7 +355,7 @@ func TestChangesBesideOthers(t *testing.T) {
 	}
 	_, err = e.Append(ctx, rows(100, 5), table.WriteOptions{})
 	require.ErrorIs(t, err, table.ErrConflict)
-	require.ErrorContains(t, err, "(restore)")
+	require.ErrorContains(t, err, "(restore, ")
 	infos, err = b.List(ctx, "data")
 	require.NoError(t, err)
 	require.Len(t, infos, 2, "its data file is gone")

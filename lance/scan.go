@@ -108,23 +108,26 @@ func (e *Engine) fragmentRows(ctx context.Context, sch *schema.Schema, f table.F
 type fragmentReader struct {
 	fragment table.Fragment
 	leaves   []schema.Leaf
-	// files and columns are where each leaf lies; a nil file is a leaf that the
+	// files and places are where each leaf lies; a nil file is a leaf that the
 	// fragment does not have, because it is younger.
-	files   []*openFile
-	columns []int
-	open    map[string]*openFile
+	files  []*openFile
+	places []leafPlace
+	open   map[string]*openFile
+	// blobs read what lies beside the files, by leaf; nil for most leaves.
+	blobs []*blobSource
 }
 
 // openFragment finds out where the leaves of sch lie and opens those files.
 func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
 	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*openFile{}}
-	places, err := placeLeaves(f, r.leaves)
-	if err != nil {
+	var err error
+	if r.places, err = placeLeaves(f, r.leaves); err != nil {
 		return nil, err
 	}
-	for _, p := range places {
+	r.blobs = make([]*blobSource, len(r.leaves))
+	for i, p := range r.places {
 		if p.file < 0 {
-			r.files, r.columns = append(r.files, nil), append(r.columns, 0)
+			r.files = append(r.files, nil)
 			continue
 		}
 		d := f.Files[p.file]
@@ -136,12 +139,20 @@ func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.F
 			}
 			r.open[d.Base+"\x00"+d.Path] = of
 		}
-		r.files, r.columns = append(r.files, of), append(r.columns, p.column)
+		r.files = append(r.files, of)
+		if r.leaves[i].Described {
+			r.blobs[i] = newBlobSource(e, d, of)
+		}
 	}
 	return r, nil
 }
 
 func (r *fragmentReader) close() {
+	for _, b := range r.blobs {
+		if b != nil {
+			_ = b.close() // of files that were read
+		}
+	}
 	for _, of := range r.open {
 		of.release()
 	}
@@ -155,7 +166,7 @@ func (r *fragmentReader) sources(ctx context.Context, dead *deletion.Vector) ([]
 		if r.files[i] == nil {
 			continue
 		}
-		column, err := r.files[i].Column(r.columns[i])
+		column, err := r.places[i].open(r.files[i])
 		if err == nil {
 			err = column.Check(leaf)
 		}
@@ -165,6 +176,9 @@ func (r *fragmentReader) sources(ctx context.Context, dead *deletion.Vector) ([]
 		out[i] = column.Blocks(ctx, leaf)
 		if !dead.IsEmpty() {
 			out[i] = liveOnly(out[i], leaf, dead, r.fragment.PhysicalRows)
+		}
+		if leaf.Described {
+			out[i] = blobValues(ctx, out[i], leaf, r.blobs[i])
 		}
 	}
 	return out, nil

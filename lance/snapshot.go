@@ -13,12 +13,13 @@ import (
 
 // version is the Handle of a snapshot: everything that was in the manifest file,
 // to be changed into the next one without losing what we do not understand. It is
-// immutable, and so are the messages in it.
+// immutable, and so are the messages in it; what was decoded of them it remembers.
 type version struct {
 	contents *manifest.Contents
 	scheme   manifest.Scheme
 	schema   *schema.Schema
 	bases    bases
+	rowIDs   sequences
 }
 
 // versionOf returns the handle of a snapshot that this package made.

@@ -49,7 +49,7 @@ func TestOperationsAreKept(t *testing.T) {
 		require.Equal(t, in, out)
 	}
 
-	ix := table.IndexMeta{UUID: table.UUID{1}, Name: "i", Kind: "unknown", Fields: []int32{4}, DatasetVersion: 3, Coverage: []table.FragmentID{1}, CoverageKnown: true}
+	ix := table.IndexMeta{UUID: table.UUID{1}, Name: "i", Kind: "unknown", Fields: []int32{4}, DatasetVersion: 3, Coverage: []table.FragmentID{1}, CoverageKnown: true, ByAddress: true}
 	msg, err := transactionMessage(table.Transaction{Operation: table.CreateIndex{New: []table.IndexMeta{ix}}}, base, nil, nil)
 	require.NoError(t, err)
 	out, err := transactionFrom(msg, m)

@@ -18,8 +18,11 @@ import (
 // Check implements table.Checker. It looks at what the format says and package
 // table does not show:
 //
-//   - the manifest's flags and id mark fit its contents, its transaction can be
-//     read, and fragments have row ids if the table is one that has;
+//   - the manifest's flags and id mark fit its contents, and its transaction can be
+//     read;
+//   - in a table with stable row ids, every fragment has one for each of its physical
+//     rows, below the mark of those that were given out, and versions for as many; no
+//     two live rows have the same id;
 //   - the metadata of every data file agrees with the manifest in version, rows
 //     and columns, and describes pages that can be read;
 //   - the files of every index are there and have the recorded sizes, segments of
@@ -37,7 +40,7 @@ func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.
 		return nil, err
 	}
 	c := checker{engine: e, snapshot: s, version: v, found: found, checked: map[string]int{}}
-	for _, part := range []func(context.Context) error{c.manifest, c.files, c.indexes, c.reuse} {
+	for _, part := range []func(context.Context) error{c.manifest, c.rowIDs, c.files, c.indexes, c.reuse} {
 		if err := part(ctx); err != nil {
 			return c.checked, fmt.Errorf("lance: table %s version %d: check: %w", e.store, s.Version, err)
 		}
@@ -90,13 +93,6 @@ func (c *checker) manifest(ctx context.Context) error {
 			break
 		}
 	}
-	if c.snapshot.StableRowIDs {
-		for _, f := range m.GetFragments() {
-			if f.GetRowIdSequence() == nil {
-				c.corrupt("fragment", fmt.Sprintf("fragment %d", f.GetId()), "the table has stable row ids and this fragment has none")
-			}
-		}
-	}
 	c.checked["transactions"]++
 	_, err := c.engine.transaction(ctx, c.version.contents)
 	return c.finding("manifest", where, err)
@@ -137,19 +133,30 @@ func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, 
 	if have := formatName(of.Version()); have != d.Format || have != c.snapshot.DataFormat {
 		return table.Corruptf("it has format %s, the manifest says %s and the table is %s", have, d.Format, c.snapshot.DataFormat)
 	}
-	stored := of.Schema().Leaves() // in column order
-	for k, id := range d.Fields {
+	columns, err := columnsOf(d)
+	if err != nil {
+		return err
+	}
+	stored := of.ColumnLeaves()
+	for _, id := range d.Fields {
 		leaf, live := leaves[id]
-		if !live || d.Columns[k] < 0 {
+		if !live {
 			continue
 		}
-		at := int(d.Columns[k])
-		column, err := of.Column(at)
+		place, there, err := columns.place(0, leaf, d.Format)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		at := place.column
+		column, err := place.open(of)
 		if err != nil {
 			return err
 		}
 		c.checked["columns"]++
-		if at < len(stored) && stored[at].Type != leaf.Type {
+		if at < len(stored) && stored[at].Field != nil && stored[at].Type != leaf.Type {
 			return table.Corruptf("column %d was written as %q (%s), and the table reads it as %q (%s)",
 				at, stored[at].Path, stored[at].Field.LogicalType, leaf.Path, leaf.Field.LogicalType)
 		}

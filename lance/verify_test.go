@@ -10,6 +10,7 @@ import (
 	"github.com/rehome-db/rehome/internal/testtable"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -91,6 +92,21 @@ func TestCheckFinds(t *testing.T) {
 		"rows without ids": {"stable_row_ids", edit(func(c *manifest.Contents) {
 			c.Manifest.Fragments[0].RowIdSequence = nil
 		}), "fragment: fragment 4: the table has stable row ids"},
+		"fewer ids than rows": {"stable_row_ids", edit(func(c *manifest.Contents) {
+			c.Manifest.Fragments[0].RowIdSequence = inlineIDs(rowids.Range(0, 76))
+		}), "fragment: fragment 4: row ids: rowids: 76 ids for 77 rows"},
+		"ids that were not given out": {"stable_row_ids", edit(func(c *manifest.Contents) {
+			c.Manifest.NextRowId = 80
+		}), "and only those below 80 were given out"},
+		"an id that is alive twice": {"stable_row_ids", edit(func(c *manifest.Contents) {
+			c.Manifest.Fragments[0].RowIdSequence = inlineIDs(rowids.Concat(rowids.Range(0, 76), rowids.Of(7)))
+		}), "the row id 7 is that of a live row"},
+		"versions of other rows": {"stable_row_ids", edit(func(c *manifest.Contents) {
+			c.Manifest.Fragments[0].CreatedAtVersionSequence = &tablepb.DataFragment_InlineCreatedAtVersions{InlineCreatedAtVersions: rowids.Uniform(3, 1).Encode()}
+		}), "row versions: rowids: versions of 3 rows for 77 rows"},
+		"a row of a version to come": {"stable_row_ids", edit(func(c *manifest.Contents) {
+			c.Manifest.Fragments[0].LastUpdatedAtVersionSequence = &tablepb.DataFragment_InlineLastUpdatedAtVersions{InlineLastUpdatedAtVersions: rowids.Uniform(77, 99).Encode()}
+		}), "it has a row of version 99"},
 		"no transaction": {"ints_basic", edit(func(c *manifest.Contents) {
 			c.Transaction, c.Manifest.TransactionFile = nil, ""
 		}), "the version has no transaction"},
@@ -149,4 +165,8 @@ func TestASegmentThatHoldsNothingNeedsNoFiles(t *testing.T) {
 	})
 	findings, _ := check(t, m, 0)
 	require.Empty(t, findings)
+}
+
+func inlineIDs(s *rowids.Sequence) *tablepb.DataFragment_InlineRowIds {
+	return &tablepb.DataFragment_InlineRowIds{InlineRowIds: s.Encode()}
 }

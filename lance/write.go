@@ -62,6 +62,8 @@ type fragmentWriter struct {
 	format datafile.Version
 	out    table.Written
 	file   *newDataFile // nil between files
+	blobs  *blobWriter  // with file
+	object int          // of file, in out
 	rows   uint64       // in file
 	plain  uint64       // bytes in file before they are encoded
 	// ratio is what encoding made of the last file's bytes: a file's size is known
@@ -120,10 +122,12 @@ func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error
 				return err
 			}
 			w.rows, w.plain = 0, 0
+			w.blobs = newBlobWriter(&sidecars{engine: w.engine, path: w.file.object.Path, noSync: w.opts.NoSync})
+			w.object = len(w.out.Objects)
 			w.out.Objects = append(w.out.Objects, w.file.object)
 		}
 		n := min(rec.NumRows()-at, sliceRows, int64(min(w.opts.MaxRows-w.rows, math.MaxInt64)))
-		if err := w.append(rec, at, at+n); err != nil {
+		if err := w.append(ctx, rec, at, at+n); err != nil {
 			return err
 		}
 		at += n
@@ -138,7 +142,7 @@ func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error
 }
 
 // append adds the rows [from, to) of a batch to the open file.
-func (w *fragmentWriter) append(rec arrow.RecordBatch, from, to int64) error {
+func (w *fragmentWriter) append(ctx context.Context, rec arrow.RecordBatch, from, to int64) error {
 	rec = rec.NewSlice(from, to)
 	defer rec.Release()
 	next := 0 // the leaf's column
@@ -151,7 +155,13 @@ func (w *fragmentWriter) append(rec arrow.RecordBatch, from, to int64) error {
 			return err
 		}
 		for _, b := range blocks {
-			if err := w.file.Column(next).Append(b); err != nil {
+			column := w.file.Column(next)
+			if column.Leaf().Described {
+				if b, err = w.blobs.describe(ctx, next, column, b); err != nil {
+					return err
+				}
+			}
+			if err := column.Append(b); err != nil {
 				return err
 			}
 			w.plain += plainBytes(b)
@@ -176,13 +186,21 @@ func (w *fragmentWriter) closeFile() error {
 	}
 	file := w.file
 	w.file = nil
+	err := w.blobs.close()
+	w.out.Objects = append(w.out.Objects, w.blobs.objects()...)
+	if err != nil {
+		return errors.Join(err, w.blobs.abort(), file.abort())
+	}
 	f, err := file.finish()
 	if err != nil {
 		return err
 	}
 	w.out.Fragments = append(w.out.Fragments, f)
-	w.out.Objects[len(w.out.Objects)-1].Bytes = f.Files[0].Bytes
+	w.out.Objects[w.object].Bytes = f.Files[0].Bytes
 	w.out.BytesWritten += f.Files[0].Bytes
+	for _, o := range w.blobs.objects() {
+		w.out.BytesWritten += o.Bytes
+	}
 	// Small files are mostly metadata, which says nothing about larger ones.
 	w.ratio = min(1, float64(f.Files[0].Bytes)/float64(max(w.plain, 1)))
 	return nil
@@ -194,7 +212,8 @@ func (w *fragmentWriter) abort() error {
 	}
 	file := w.file
 	w.file = nil
-	return file.abort()
+	w.out.Objects = append(w.out.Objects, w.blobs.objects()...)
+	return errors.Join(w.blobs.abort(), file.abort())
 }
 
 // newDataFile is a data file being written, under its final name.
@@ -234,14 +253,8 @@ func (d *newDataFile) finish() (table.NewFragment, error) {
 
 func (d *newDataFile) abort() error { return d.storage.Abort() }
 
-func formatName(v datafile.Version) string {
-	for name, format := range writableFormats {
-		if format == v {
-			return name
-		}
-	}
-	return ""
-}
+// formatName is how tables record a version.
+func formatName(v datafile.Version) string { return v.String() }
 
 // dataName makes a unique name in the engines' own style: the first three of 16
 // random bytes in binary, which spreads names over the partitions of an object
