@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,15 +52,21 @@ func (e *watched) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot
 // compact runs the command over the engine and returns its exit code and document.
 func (e *watched) compact(ctx context.Context, t *testing.T, location string, args ...string) (int, map[string]any) {
 	t.Helper()
+	return e.command(ctx, t, "", append([]string{"compact", location}, args...)...)
+}
+
+// command runs a command over the engine, whatever its table is.
+func (e *watched) command(ctx context.Context, t *testing.T, stdin string, args ...string) (int, map[string]any) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(ctx, cli.Options{
-		Stdout: &stdout, Stderr: &stderr,
+		Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 		Open: func(ctx context.Context, location string) (_ table.Engine, err error) {
 			// Not to be refused at once: opening is not what is tested here.
 			e.Engine, err = lance.Open(context.WithoutCancel(ctx), location, lance.Options{})
 			return e, err
 		},
-	}, append([]string{"compact", location, "--json"}, args...))
+	}, append(args, "--json"))
 	require.Empty(t, stderr.String())
 	var doc map[string]any
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &doc), "%s", stdout.String())

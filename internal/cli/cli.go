@@ -63,7 +63,8 @@ func New(opts Options) *cobra.Command {
 		Use:   "rehome",
 		Short: "Compact Lance tables without losing a compaction or a concurrent write",
 		Long: `rehome compacts Lance tables: it merges small fragments and drops deleted rows,
-in one commit, while other writers go on. Start with
+in one commit, while other writers go on. It also deletes, updates and upserts rows,
+while compactions go on. Start with
 
   rehome demo                   see it work on a small table of its own
   rehome inspect ./t.lance      what a table looks like and what compacting it gains
@@ -88,7 +89,8 @@ again), 4 the table is damaged or not supported.`,
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.AddCommand(
 		a.demoCommand(), a.inspectCommand(), a.planCommand(), a.compactCommand(), a.verifyCommand(),
-		a.scanCommand(), a.friCommand(), a.translateCommand(), a.trimCommand(),
+		a.scanCommand(), a.deleteCommand(), a.updateCommand(), a.upsertCommand(),
+		a.friCommand(), a.translateCommand(), a.trimCommand(),
 	)
 	return root
 }

@@ -122,14 +122,19 @@ func printReport(p *printer, r compaction.Report) error {
 			p.f("  %s (%s): %s, %s\n", x.Name, x.Kind, x.Action, x.Reason)
 		}
 	}
-	if n := len(r.Leftover); n > 0 {
-		var paths []string
-		for _, o := range r.Leftover {
-			paths = append(paths, o.Path)
-		}
-		p.f("%s could not be deleted and no version refers to them: %s\n", plural(n, "object"), strings.Join(paths, ", "))
-	}
+	printLeftover(p, r.Leftover)
 	return p.err
+}
+
+func printLeftover(p *printer, objects []table.Object) {
+	if len(objects) == 0 {
+		return
+	}
+	paths := make([]string, len(objects))
+	for i, o := range objects {
+		paths[i] = o.Path
+	}
+	p.f("%s could not be deleted and no version refers to them: %s\n", plural(len(objects), "object"), strings.Join(paths, ", "))
 }
 
 func elapsed(ms int64) string {

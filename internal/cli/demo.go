@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,23 +17,52 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// What the demo does: so many compactions of a table that begins with so many
+// fragments.
+const (
+	demoCompactions = 8
+	demoFragments   = 20
+	demoRows        = 1000 // of a fragment
+)
+
 // demoDoc is the document of demo.
 type demoDoc struct {
 	Table string `json:"table"`
 	// Kept says that the table is still there.
 	Kept bool `json:"kept"`
-	// Compactions that were committed, and groups of them that were lost.
-	Compactions  int    `json:"compactions"`
-	Lost         int    `json:"lost"`
-	RowsWritten  uint64 `json:"rows_written"`
-	RowsDeleted  uint64 `json:"rows_deleted"`
-	RowsExpected uint64 `json:"rows_expected"`
-	RowsFound    uint64 `json:"rows_found"`
-	// Verified: every row is where its old address leads, and verify --deep found
-	// no problem.
-	Verified   bool              `json:"verified"`
-	Translated []demoTranslation `json:"translated"`
-	Problems   []verify.Problem  `json:"problems"`
+	// Compactions are those that were committed; Lost are groups of them that were
+	// not published.
+	Compactions int `json:"compactions"`
+	Lost        int `json:"lost"`
+	// RowsCarried are rows that were deleted or updated while a compaction rewrote
+	// them, and whose deletion it carried over; RebasedOver are the versions in
+	// which that and other things happened.
+	RowsCarried  uint64        `json:"rows_carried"`
+	RebasedOver  int           `json:"rebased_over"`
+	Writer       demoWriterDoc `json:"writer"`
+	RowsWritten  uint64        `json:"rows_written"`
+	RowsExpected uint64        `json:"rows_expected"`
+	RowsFound    uint64        `json:"rows_found"`
+	// Verified: every row is what it must be, every old address leads to its row, and
+	// verify --deep found no problem.
+	Verified          bool              `json:"verified"`
+	AddressesFollowed int               `json:"addresses_followed"`
+	Translated        []demoTranslation `json:"translated"`
+	Problems          []verify.Problem  `json:"problems"`
+	ElapsedMS         int64             `json:"elapsed_ms"`
+}
+
+// demoWriterDoc is what the writer did.
+type demoWriterDoc struct {
+	Commits     int    `json:"commits"`
+	RowsDeleted uint64 `json:"rows_deleted"`
+	RowsUpdated uint64 `json:"rows_updated"`
+	// RebasedOver are commits that met a version of somebody else's, and
+	// RowsRelocated are the rows that a compaction had moved there.
+	RebasedOver   int    `json:"rebased_over"`
+	RowsRelocated uint64 `json:"rows_relocated"`
+	// Retries is how often rows had to be looked for again.
+	Retries int `json:"retries"`
 }
 
 type demoTranslation struct {
@@ -42,11 +73,16 @@ type demoTranslation struct {
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo [DIR]",
-		Short: "Make a small table, compact it, and show that no row and no address is lost",
-		Long: `demo writes a small Lance table of its own, deletes rows, compacts it twice, follows
-old row addresses to where the rows are now, and checks everything. It needs no
-service and takes a second. The table is made in a temporary directory and
-removed at the end, or kept in DIR if you name one.`,
+		Short: "Compact a small table while it is written to, and show that nothing is lost",
+		Long: `demo writes a small Lance table of its own, and then does two things at the same
+time: it deletes and updates rows as fast as it can, and it compacts the table over
+and over. Each compaction carries over what was deleted meanwhile, each change
+follows the rows that a compaction moves, and none of them is lost. In the end it
+compares every row with what it must be, and follows old row addresses to where the
+rows are now.
+
+It needs no service and takes a few seconds. The table is made in a temporary
+directory and removed at the end, or kept in DIR if you name one.`,
 		Example: `  rehome demo
   rehome demo ./try && rehome inspect ./try/demo.lance`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -66,6 +102,7 @@ removed at the end, or kept in DIR if you name one.`,
 }
 
 func (a *app) demo(ctx context.Context, dir string) (err error) {
+	start := time.Now()
 	kept := dir != ""
 	if !kept {
 		if dir, err = os.MkdirTemp("", "rehome-demo-"); err != nil {
@@ -85,17 +122,16 @@ func (a *app) demo(ctx context.Context, dir string) (err error) {
 
 	p := &printer{w: a.Stdout}
 	if a.json {
-		p = &printer{w: discard{}}
+		p = &printer{w: io.Discard}
 	}
 	d := &demo{
-		app: a, p: p, engine: engine,
-		table: &demoTable{engine: engine, live: map[int64]bool{}},
-		doc:   demoDoc{Table: location, Kept: kept, Translated: []demoTranslation{}, Problems: []verify.Problem{}},
-		old:   map[int64]table.RowAddr{},
+		app: a, p: p, engine: engine, model: demoModel{},
+		doc: demoDoc{Table: location, Kept: kept, Translated: []demoTranslation{}, Problems: []verify.Problem{}},
 	}
 	if err := d.run(ctx); err != nil {
 		return err
 	}
+	d.doc.ElapsedMS = time.Since(start).Milliseconds()
 	if a.json {
 		if err := a.printJSON(d.doc); err != nil {
 			return err
@@ -110,34 +146,20 @@ func (a *app) demo(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
-
 // demo is one run.
 type demo struct {
 	app    *app
 	p      *printer
 	engine *lance.Engine
-	table  *demoTable
 	doc    demoDoc
+	model  demoModel
 	// old is where each row was written.
 	old map[int64]table.RowAddr
 }
 
 func (d *demo) run(ctx context.Context) error {
 	d.p.f("A Lance table in %s\n\n", d.doc.Table)
-	steps := []func(context.Context) error{
-		func(ctx context.Context) error { return d.write(ctx, 8, 1000) },
-		func(ctx context.Context) error { return d.delete(ctx, 10) },
-		d.compact,
-		func(ctx context.Context) error { return d.write(ctx, 3, 1000) },
-		func(ctx context.Context) error { return d.delete(ctx, 7) },
-		d.compact,
-		d.follow,
-		d.check,
-	}
-	for _, step := range steps {
+	for _, step := range []func(context.Context) error{d.write, d.race, d.compare, d.follow, d.check} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -145,10 +167,10 @@ func (d *demo) run(ctx context.Context) error {
 	return d.p.err
 }
 
-// write appends fragments and remembers where their rows are.
-func (d *demo) write(ctx context.Context, fragments, rows int) error {
-	for range fragments {
-		if err := d.table.append(ctx, rows); err != nil {
+// write fills the table and remembers where its rows are.
+func (d *demo) write(ctx context.Context) error {
+	for i := range demoFragments {
+		if err := d.append(ctx, int64(i*demoRows), demoRows); err != nil {
 			return err
 		}
 	}
@@ -156,98 +178,101 @@ func (d *demo) write(ctx context.Context, fragments, rows int) error {
 	if err != nil {
 		return err
 	}
-	addrs, err := d.table.addresses(ctx, s)
-	if err != nil {
-		return err
-	}
-	for id, addr := range addrs {
-		if _, known := d.old[id]; !known {
-			d.old[id] = addr
+	d.old = map[int64]table.RowAddr{}
+	for row, err := range d.rows(ctx, s) {
+		if err != nil {
+			return err
 		}
+		d.old[row.id] = row.addr
 	}
-	d.doc.RowsWritten += uint64(fragments * rows)
-	d.p.f("  written    %s in %s\n", plural(fragments*rows, "row"), plural(fragments, "small fragment"))
+	d.doc.RowsWritten = uint64(len(d.model))
+	d.p.f("  written    %s in %s\n\n", plural(d.doc.RowsWritten, "row"), plural(len(s.Fragments), "small fragment"))
 	return nil
 }
 
-// delete deletes every n-th row that is there.
-func (d *demo) delete(ctx context.Context, n int64) error {
-	gone, err := d.table.delete(ctx, func(id int64) bool { return id%n == n/2 })
+// race compacts while a writer deletes and updates rows, as another process would.
+func (d *demo) race(ctx context.Context) error {
+	other, err := lance.Open(ctx, d.doc.Table, lance.Options{})
 	if err != nil {
 		return err
 	}
-	d.doc.RowsDeleted += uint64(gone)
-	d.p.f("  deleted    %s: marked, and still in the files\n", plural(gone, "row"))
-	return nil
-}
-
-func (d *demo) compact(ctx context.Context) error {
-	opts := compaction.Options{FRI: compaction.FRIAlways}
-	r, err := d.app.runCompaction(ctx, d.engine, opts, false)
+	defer other.Close()
+	d.p.f("Now a writer deletes and updates rows as fast as it can, and meanwhile:\n\n")
+	w := startDemoWriter(ctx, other, d.model)
+	rows, err := d.compactions(ctx, w)
+	err = errors.Join(w.stop(), err)
 	if err != nil {
 		return err
 	}
-	if !r.Committed {
-		return errors.New("demo: the compaction found nothing to do")
+	d.p.table([]string{"  COMPACTION", "FRAGMENTS", "ROWS", "COMMITTED AS", "OVER VERSIONS OF OTHERS", "ROWS CARRIED OVER"}, rows)
+	d.doc.Writer = w.doc
+	d.p.f("\nThe writer committed %s changes: %s rows deleted, %s updated. %s of them met a compaction, and\n"+
+		"followed %s rows to where that had moved them; %s had to be computed again.\n",
+		count(w.doc.Commits), count(w.doc.RowsDeleted), count(w.doc.RowsUpdated), count(w.doc.RebasedOver),
+		count(w.doc.RowsRelocated), count(w.doc.Retries))
+	for _, x := range w.problems {
+		d.problem("writer", "%s", x)
 	}
-	d.doc.Compactions++
-	d.doc.Lost += r.GroupsLost
-	d.p.f("  compacted  %s into %d: %s, every one at a new address (version %d)\n",
-		plural(r.FragmentsRemoved, "fragment"), r.FragmentsAdded, plural(r.RowsWritten, "row"), r.Version)
 	return nil
 }
 
-// follow translates the address at which every row was written, and checks that
-// the row is there; it shows a few.
-func (d *demo) follow(ctx context.Context) error {
+// compactions compacts back to back, and returns what there is to say of each.
+func (d *demo) compactions(ctx context.Context, w *demoWriter) (rows [][]string, err error) {
+	for i := range demoCompactions {
+		// An update and a delete, so that there is something to compact.
+		w.await(w.commits.Load() + 2)
+		r, err := d.app.runCompaction(ctx, d.engine, compaction.Options{FRI: compaction.FRIAlways}, false)
+		if err != nil {
+			return nil, err
+		}
+		if !r.Committed {
+			return nil, errors.New("demo: the compaction found nothing to do")
+		}
+		d.doc.Compactions++
+		d.doc.Lost += r.GroupsLost
+		d.doc.RowsCarried += r.RowsCarried
+		d.doc.RebasedOver += len(r.RebasedOver)
+		rows = append(rows, []string{
+			"  " + count(i+1), fmt.Sprintf("%d into %d", r.FragmentsRemoved, r.FragmentsAdded), count(r.RowsWritten),
+			"version " + count(r.Version), count(len(r.RebasedOver)), count(r.RowsCarried),
+		})
+	}
+	return rows, nil
+}
+
+// compare holds every row against the model.
+func (d *demo) compare(ctx context.Context) error {
 	s, err := d.engine.Load(ctx, 0)
 	if err != nil {
 		return err
 	}
-	h, err := openFRI(ctx, d.engine, s)
-	if err != nil {
-		return err
-	}
-	history := h.Translator()
-	now, err := d.table.addresses(ctx, s)
-	if err != nil {
-		return err
-	}
-	d.doc.RowsExpected, d.doc.RowsFound = uint64(len(d.table.live)), 0
-	for id := range now {
-		if !d.table.live[id] {
-			d.problem("row", "id %d was deleted and is there", id)
-			continue
-		}
-		d.doc.RowsFound++
-	}
-	for id, addr := range d.old {
-		t, err := newTranslation(history, addr)
+	d.doc.RowsExpected = uint64(len(d.model))
+	seen := map[int64]bool{}
+	for row, err := range d.rows(ctx, s) {
 		if err != nil {
 			return err
 		}
-		at, found := now[id]
-		switch live := d.table.live[id]; {
-		case live != found:
-			// Counted above.
-		case live && (t.To == nil || *t.To != at):
-			d.problem("address", "id %d is at %s, its old address %s: %s", id, at, addr, t.text())
-		case !live && t.To != nil:
-			d.problem("address", "id %d was deleted, its old address %s: %s", id, addr, t.text())
+		want, live := d.model[row.id]
+		switch {
+		case !live:
+			d.problem("row", "id %d was deleted and is there", row.id)
+		case seen[row.id]:
+			d.problem("row", "id %d is there twice", row.id)
+		default:
+			d.doc.RowsFound++
+			if what := row.differs(want); what != "" {
+				d.problem("row", "id %d: %s", row.id, what)
+			}
+		}
+		seen[row.id] = true
+	}
+	for id := range d.model {
+		if !seen[id] {
+			d.problem("row", "id %d is lost", id)
 		}
 	}
-	d.p.f("\nEach row was remembered by the address at which it was written, as an index does.\n")
-	d.p.f("The fragment reuse index that the compactions published leads on from there:\n\n")
-	var rows [][]string
-	for _, id := range []int64{0, 5, 10, 7777, 10999} {
-		t, err := newTranslation(history, d.old[id])
-		if err != nil {
-			return err
-		}
-		d.doc.Translated = append(d.doc.Translated, demoTranslation{t, id})
-		rows = append(rows, []string{"  id " + count(id), d.old[id].String(), t.text()})
-	}
-	d.p.table([]string{"  ROW", "WRITTEN AT", "NOW"}, rows)
+	d.p.f("Compactions lost: %d. Expected %s rows, found %s, and compared every value of each.\n",
+		d.doc.Lost, count(d.doc.RowsExpected), count(d.doc.RowsFound))
 	return nil
 }
 
@@ -258,17 +283,77 @@ func (d *demo) problem(kind, format string, args ...any) {
 	}
 }
 
+// follow translates the address at which every row was written and checks that the
+// row is there, if nobody updated or deleted it; it shows some.
+func (d *demo) follow(ctx context.Context) error {
+	s, err := d.engine.Load(ctx, 0)
+	if err != nil {
+		return err
+	}
+	h, err := openFRI(ctx, d.engine, s)
+	if err != nil {
+		return err
+	}
+	history := h.Translator()
+	now := map[table.RowAddr]int64{}
+	for row, err := range d.rows(ctx, s) {
+		if err != nil {
+			return err
+		}
+		now[row.addr] = row.id
+	}
+	shown := map[string][]string{} // the first row of each fate
+	answers := map[string]demoTranslation{}
+	for id := range int64(len(d.old)) {
+		t, err := newTranslation(history, d.old[id])
+		if err != nil {
+			return err
+		}
+		d.doc.AddressesFollowed++
+		text, at, live := t.text(), int64(0), false
+		if t.To != nil {
+			if at, live = now[*t.To]; !live {
+				text += ", and is dead there"
+			}
+		}
+		fate := d.model.fate(id)
+		switch {
+		case fate == untouched && (!live || at != id):
+			d.problem("address", "id %d was written at %s, and that leads to another place: %s", id, d.old[id], text)
+		case fate != untouched && live:
+			d.problem("address", "id %d was written at %s and %s since, and that leads to id %d: %s", id, d.old[id], fate, at, text)
+		}
+		// Of the updated rows one that a compaction had moved before.
+		if shown[fate] == nil && (fate != updated || t.To != nil) {
+			shown[fate] = []string{"  id " + count(id), d.old[id].String(), fate, text}
+			answers[fate] = demoTranslation{t, id}
+		}
+	}
+	var rows [][]string
+	for _, fate := range []string{untouched, updated, deleted} {
+		if shown[fate] != nil {
+			rows = append(rows, shown[fate])
+			d.doc.Translated = append(d.doc.Translated, answers[fate])
+		}
+	}
+	d.p.f("\nEach row was remembered by the address at which it was written, as an index does. The fragment\n" +
+		"reuse index that the compactions published leads on from there:\n\n")
+	d.p.table([]string{"  ROW", "WRITTEN AT", "SINCE THEN", "THE ADDRESS NOW"}, rows)
+	return nil
+}
+
 func (d *demo) check(ctx context.Context) error {
 	report, err := verify.Table(ctx, d.engine, verify.Options{Deep: true})
 	if err != nil {
 		return err
 	}
+	if n := report.Checked[verify.OrphanFiles]; n > 0 {
+		d.problem("file", "%s left that no version refers to", plural(n, "file"))
+	}
 	d.doc.Problems = append(d.doc.Problems, report.Problems...)
-	d.doc.Verified = len(d.doc.Problems) == 0 && d.doc.RowsFound == d.doc.RowsExpected
-	d.p.f("\nExpected %s, found %s; compactions lost: %d; addresses followed: %s.\n",
-		plural(d.doc.RowsExpected, "row"), count(d.doc.RowsFound), d.doc.Lost, count(len(d.old)))
+	d.doc.Verified = len(d.doc.Problems) == 0 && d.doc.RowsFound == d.doc.RowsExpected && d.doc.Lost == 0
 	if d.doc.Verified {
-		d.p.f("All verified: every file, deletion and address was read again.\n")
+		d.p.f("\nAll verified: every row, file, deletion and address; and no file is left that no version refers\nto.\n")
 	}
 	for _, x := range d.doc.Problems {
 		d.p.f("PROBLEM %s: %s\n", x.Kind, x.Message)

@@ -3,114 +3,136 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/table"
 )
 
-// demoTable is a table whose only writer, the demo, remembers what must be in it.
-type demoTable struct {
-	engine *lance.Engine
-	// next is the id of the next row that is written; live are the ids that were
-	// written and not deleted.
-	next int64
-	live map[int64]bool
-}
-
-const demoDimension = 16
+const demoDimension = 128
 
 func demoColumns() *arrow.Schema {
 	return arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "updates", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "vector", Type: arrow.FixedSizeListOf(demoDimension, arrow.PrimitiveTypes.Float32), Nullable: true},
 	}, nil)
 }
 
-// append commits the next rows as one new fragment.
-func (d *demoTable) append(ctx context.Context, rows int) error {
-	record := demoRecord(d.next, rows)
+// demoModel is what must be in the table: how often each row that is there was
+// updated. The other columns follow from the id.
+type demoModel map[int64]int64
+
+// What became of a row since it was written.
+const (
+	untouched = "untouched"
+	updated   = "updated"
+	deleted   = "deleted"
+)
+
+func (m demoModel) fate(id int64) string {
+	switch updates, live := m[id]; {
+	case !live:
+		return deleted
+	case updates > 0:
+		return updated
+	default:
+		return untouched
+	}
+}
+
+func demoName(id int64) string { return fmt.Sprintf("item %d", id) }
+
+func demoVectorItem(id int64, i int) float32 {
+	return float32(math.Sin(float64(id+1) * float64(i+1)))
+}
+
+// append commits rows as one new fragment.
+func (d *demo) append(ctx context.Context, first int64, rows int) error {
+	record := demoRecord(first, rows)
 	defer record.Release()
 	batches := func(yield func(table.Batch, error) bool) { yield(table.Batch{Record: record}, nil) }
 	if _, err := d.engine.Append(ctx, batches, table.WriteOptions{}); err != nil {
 		return fmt.Errorf("demo: write %d rows: %w", rows, err)
 	}
-	for range rows {
-		d.live[d.next] = true
-		d.next++
+	for id := first; id < first+int64(rows); id++ {
+		d.model[id] = 0
 	}
 	return nil
 }
 
-// delete commits the deletion of the rows whose id the predicate picks, and says
-// how many there were.
-func (d *demoTable) delete(ctx context.Context, pick func(id int64) bool) (int, error) {
-	s, err := d.engine.Load(ctx, 0)
-	if err != nil {
-		return 0, err
-	}
-	rows, err := d.addresses(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	var doomed []table.RowAddr
-	for id, addr := range rows {
-		if pick(id) {
-			doomed = append(doomed, addr)
-		}
-	}
-	if _, err := d.engine.DeleteRows(ctx, doomed...); err != nil {
-		return 0, fmt.Errorf("demo: delete %d rows: %w", len(doomed), err)
-	}
-	for id := range rows {
-		if pick(id) {
-			delete(d.live, id)
-		}
-	}
-	return len(doomed), nil
-}
-
-// addresses reads the live rows' addresses by id. An id that is there twice is an
-// error: the demo never writes one twice.
-func (d *demoTable) addresses(ctx context.Context, s *table.Snapshot) (map[int64]table.RowAddr, error) {
-	out := map[int64]table.RowAddr{}
-	opts := table.ReadOptions{Columns: []string{"id"}, WithAddrs: true}
-	for batch, err := range d.engine.Rows(ctx, s, fragmentIDs(s), opts) {
-		if err != nil {
-			return nil, err
-		}
-		ids, ok := batch.Record.Column(0).(*array.Int64)
-		if !ok {
-			return nil, fmt.Errorf("demo: column id is a %s", batch.Record.Column(0).DataType())
-		}
-		for i, id := range ids.Int64Values() {
-			if _, twice := out[id]; twice {
-				return nil, fmt.Errorf("demo: table %s version %d: id %d is there twice", s.Table, s.Version, id)
-			}
-			out[id] = batch.Addrs[i]
-		}
-	}
-	return out, nil
-}
-
-// demoRecord makes rows whose content follows from their id.
 func demoRecord(first int64, rows int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, demoColumns())
 	defer b.Release()
-	ids, names, vectors := b.Field(0).(*array.Int64Builder), b.Field(1).(*array.StringBuilder), b.Field(2).(*array.FixedSizeListBuilder)
-	values := vectors.ValueBuilder().(*array.Float32Builder)
+	ids, updates := b.Field(0).(*array.Int64Builder), b.Field(1).(*array.Int64Builder)
+	names, vectors := b.Field(2).(*array.StringBuilder), b.Field(3).(*array.FixedSizeListBuilder)
+	items := vectors.ValueBuilder().(*array.Float32Builder)
 	for id := first; id < first+int64(rows); id++ {
 		ids.Append(id)
-		names.Append(fmt.Sprintf("item %d", id))
+		updates.Append(0)
+		names.Append(demoName(id))
 		vectors.Append(true)
 		for i := range demoDimension {
-			values.Append(float32(math.Sin(float64(id+1) * float64(i+1))))
+			items.Append(demoVectorItem(id, i))
 		}
 	}
 	return b.NewRecordBatch()
+}
+
+// demoRow is a row as it was read.
+type demoRow struct {
+	addr        table.RowAddr
+	id, updates int64
+	name        string
+	vector      []float32
+}
+
+// differs says in what the row is not what it must be after so many updates.
+func (r demoRow) differs(updates int64) string {
+	if r.updates != updates {
+		return fmt.Sprintf("was updated %d times, the table has %d", updates, r.updates)
+	}
+	if r.name != demoName(r.id) {
+		return fmt.Sprintf("has the name %q", r.name)
+	}
+	for i := range demoDimension {
+		if r.vector[i] != demoVectorItem(r.id, i) {
+			return fmt.Sprintf("has %v at %d of its vector", r.vector[i], i)
+		}
+	}
+	return ""
+}
+
+// rows reads the table.
+func (d *demo) rows(ctx context.Context, s *table.Snapshot) iter.Seq2[demoRow, error] {
+	return func(yield func(demoRow, error) bool) {
+		for batch, err := range d.engine.Rows(ctx, s, fragmentIDs(s), table.ReadOptions{WithAddrs: true}) {
+			if err != nil {
+				yield(demoRow{}, err)
+				return
+			}
+			rec := batch.Record
+			ids, ok1 := rec.Column(0).(*array.Int64)
+			updates, ok2 := rec.Column(1).(*array.Int64)
+			names, ok3 := rec.Column(2).(*array.String)
+			vectors, ok4 := rec.Column(3).(*array.FixedSizeList)
+			if !ok1 || !ok2 || !ok3 || !ok4 {
+				yield(demoRow{}, fmt.Errorf("demo: the columns are %s", rec.Schema()))
+				return
+			}
+			items := vectors.ListValues().(*array.Float32).Float32Values()
+			for i := range ids.Len() {
+				from, to := vectors.ValueOffsets(i)
+				row := demoRow{batch.Addrs[i], ids.Value(i), updates.Value(i), names.Value(i), items[from:to]}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
 }

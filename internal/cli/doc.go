@@ -1,10 +1,11 @@
 // Package cli is rehome's command line, as a library.
 //
 // [New] returns the commands as one cobra command, so that a storage engine can
-// mount them in its own binary with its own [Options.Open]; [Run] is what the
-// rehome binary does with them: parse, run, print the error, return the exit
-// code. Nothing here calls os.Exit, reads os.Args or touches a global: standard
-// input, output and error are in [Options], and cancelling the context is Ctrl-C.
+// mount them in its own binary with its own [Options.Open] (other modules do so
+// through the package cli at the root); [Run] is what the rehome binary does with
+// them: parse, run, print the error, return the exit code. Nothing here calls
+// os.Exit, reads os.Args or touches a global: standard input, output and error are in
+// [Options], and cancelling the context is Ctrl-C.
 //
 // # Rules that every command follows
 //

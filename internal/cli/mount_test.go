@@ -31,12 +31,13 @@ func TestCommandsCanBeMountedByAnotherEngine(t *testing.T) {
 	}
 	require.NoError(t, engine.DeleteRows(t.Context(), table.NewRowAddr(0, 0)))
 
+	stdin := "0:1\n0:0\n"
 	run := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		root := &cobra.Command{Use: "numbersctl"}
 		root.AddCommand(cli.New(cli.Options{
-			Stdin: strings.NewReader("0:1\n0:0\n"), Stdout: &stdout, Stderr: &stderr,
+			Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 			Open: func(_ context.Context, location string) (table.Engine, error) {
 				require.Equal(t, "numbers", location)
 				return engine, nil
@@ -60,4 +61,9 @@ func TestCommandsCanBeMountedByAnotherEngine(t *testing.T) {
 	require.Equal(t, "{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n", run("scan", "numbers"))
 	require.Contains(t, run("verify", "numbers", "--deep"), "No problems.")
 	require.Contains(t, run("fri", "numbers"), "1 transition")
+	require.Contains(t, run("delete", "numbers", "--where", "n = 2"), "1 deleted")
+	require.Contains(t, run("update", "numbers", "--where", "n > 3", "--set", "n = n * 10"), "1 updated")
+	stdin = "{\"n\":3}\n{\"n\":5}\n"
+	require.Contains(t, run("upsert", "numbers", "-", "--on", "n", "--when-matched", "nothing"), "1 inserted")
+	require.Equal(t, "{\"n\":3}\n{\"n\":40}\n{\"n\":5}\n", run("scan", "numbers"))
 }

@@ -91,7 +91,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.Equal(t, "a; b", describe(errors.Join(errors.New("a"), errors.New("b"))))
 	require.Equal(t, "fragment 3 is gone; run the command again: it starts from the table's current version", describe(table.Conflictf("fragment 3 is gone")))
 	left := &compaction.LeftoverError{Objects: []table.Object{{Path: "data/x"}}, Err: errors.New("denied")}
-	require.Equal(t, "interrupted; the table is as it was; compaction: 1 object left behind: data/x: denied",
+	require.Equal(t, "interrupted; the table is as it was; commit: 1 object left behind: data/x: denied",
 		describe(errors.Join(fmt.Errorf("rewrite: %w", context.Canceled), left)))
 	require.NotContains(t, describe(errors.Join(table.ErrAmbiguousCommit, context.Canceled)), "as it was",
 		"nobody knows that")

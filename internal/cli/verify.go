@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,11 @@ its recorded size, that deletion vectors lie within their fragments and count
 right, that the metadata of data files and indexes and the fragment reuse index fit
 the table. With --deep every value of every row is decoded, too. It lists every
 problem it finds, and exits with 4 if there is one. The entries inside index files
-are not read.`,
+are not read.
+
+It also counts the files that no version of the table refers to, and --orphans
+lists them. They are no problem: commits that failed have left them, or somebody is
+about to commit them.`,
 		Args: exactly("a TABLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verify(cmd.Context(), args[0], opts, !noProgress)
@@ -28,6 +33,7 @@ are not read.`,
 	}
 	cmd.Flags().Uint64Var(&opts.Version, "version", 0, "check version `N` instead of the latest")
 	cmd.Flags().BoolVar(&opts.Deep, "deep", false, "read all data")
+	cmd.Flags().BoolVar(&opts.ListOrphans, "orphans", false, "list the files that no version refers to")
 	cmd.Flags().BoolVar(&noProgress, "no-progress", false, "show no progress on standard error")
 	return cmd
 }
@@ -82,6 +88,7 @@ func printVerify(p *printer, r verify.Report) error {
 		p.f(", %s read", plural(c[verify.RowsRead], "row"))
 	}
 	p.f(".\n")
+	printOrphans(p, r)
 	if r.OK {
 		p.f("No problems.\n")
 		return p.err
@@ -94,4 +101,25 @@ func printVerify(p *printer, r verify.Report) error {
 	p.table([]string{"#", "PROBLEM", "WHERE", "WHAT"}, rows)
 	p.f("\nThe table is damaged. Older versions may be whole: rehome verify --version N.\n")
 	return p.err
+}
+
+func printOrphans(p *printer, r verify.Report) {
+	files, counted := r.Checked[verify.OrphanFiles]
+	switch {
+	case r.OrphansUnknown != "":
+		p.f("Files that nothing refers to were not counted: %s.\n", oneLineText(r.OrphansUnknown))
+	case counted && files > 0:
+		p.f("None of the table's %s refers to %s of %s: left behind by commits that failed, or not committed yet.\n",
+			plural(r.Checked[verify.Versions], "version"), plural(files, "file"), size(r.Checked[verify.OrphanBytes]))
+	}
+	if len(r.Orphans) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, o := range r.Orphans {
+		rows = append(rows, []string{o.Path, size(o.Bytes), o.Modified.UTC().Format(time.RFC3339)})
+	}
+	p.f("\n")
+	p.table([]string{"FILE", "SIZE", "WRITTEN"}, rows)
+	p.f("\n")
 }

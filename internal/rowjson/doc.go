@@ -1,4 +1,4 @@
-// Package rowjson writes rows of Arrow record batches as JSON objects.
+// Package rowjson writes rows of Arrow record batches as JSON objects, and reads them.
 //
 // There are two encodings. Neither loses a bit of a value; they differ in who
 // reads them.
@@ -32,4 +32,10 @@
 //	{"id":"7","at":"1700000000000000","f":0.5,"b":{"b64":"AQD/"}}
 //
 // in Raw.
+//
+// A [Decoder] reads what was written in Plain, exactly: nothing is rounded, cut off
+// or put in the place of what is missing, and an error names the line and the column.
+// It accepts some other spellings of the same value that other programs write:
+// members in any order, integers and decimals as strings and as numbers, fraction
+// digits left out.
 package rowjson

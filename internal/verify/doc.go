@@ -25,5 +25,14 @@
 //   - With Deep, every column of every fragment is decoded, and the live rows are
 //     counted.
 //
+// # What is counted
+//
+// Files that no version of the table refers to, neither this one nor any other
+// that is there, by engines that can tell ([table.OrphanFinder]). They are left
+// behind by commits that failed and processes that died. They are information and
+// no problem: nothing reads them, and what a writer has written and not yet
+// committed looks the same. When what some version refers to cannot be told, they
+// are not counted, and the report says why.
+//
 // The entries inside index files are not read: rehome has no readers for them yet.
 package verify

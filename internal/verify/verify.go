@@ -14,6 +14,9 @@ type Options struct {
 	Version uint64
 	// Deep reads all data. The default is false.
 	Deep bool
+	// ListOrphans lists the files that no version refers to, instead of only
+	// counting them. The default is false.
+	ListOrphans bool
 	// Progress, if set, is told of the rows read by a deep check, out of total.
 	Progress func(done, total uint64)
 }
@@ -26,6 +29,12 @@ type Report struct {
 	Deep     bool      `json:"deep"`
 	Checked  Checked   `json:"checked"`
 	Problems []Problem `json:"problems"`
+	// Orphans are the files that no version of the table refers to, if they were
+	// asked for. They harm nobody, and are no problem.
+	Orphans []table.Orphan `json:"orphans,omitzero"`
+	// OrphansUnknown says why they could not be told, empty if they could. Checked
+	// has no count of them then.
+	OrphansUnknown string `json:"orphans_unknown,omitempty"`
 }
 
 // Checked counts what was looked at, by sort. The sorts below are always there; an
@@ -42,6 +51,14 @@ const (
 	Indexes         = "indexes"
 	Transitions     = "transitions"
 	RowsRead        = "rows_read" // live rows that a deep check decoded
+)
+
+// What is counted of the table as a whole, by engines that can
+// ([table.OrphanFinder]): files that none of its versions refers to.
+const (
+	Versions    = "versions"
+	OrphanFiles = "orphan_files"
+	OrphanBytes = "orphan_bytes"
 )
 
 // Problem is one thing that is wrong.
@@ -83,7 +100,7 @@ func Table(ctx context.Context, engine table.Engine, opts Options) (Report, erro
 	r.snapshot = s
 	r.report.Table, r.report.Version = s.Table, s.Version
 	for _, check := range []func(context.Context) error{
-		r.fragments, r.files, r.deletions, r.indexes, r.reuse, r.engineChecks, r.data,
+		r.fragments, r.files, r.deletions, r.indexes, r.reuse, r.engineChecks, r.data, r.orphans,
 	} {
 		if err := check(ctx); err != nil {
 			return r.report, err

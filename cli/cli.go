@@ -1,0 +1,65 @@
+// Package cli is rehome's command line for other programs: the binary of a storage
+// engine can have rehome's commands for its own tables.
+//
+//	root := &cobra.Command{Use: "myenginectl"}
+//	root.AddCommand(cli.New(cli.Options{
+//		Open: func(ctx context.Context, location string) (table.Engine, error) {
+//			return myengine.Open(ctx, location)
+//		},
+//	}))
+//
+// gives it "myenginectl rehome compact TABLE" and the rest. A program that has no
+// commands of its own is [Run] and nothing else. Both print results to Stdout and
+// nothing else there, and everything else to Stderr; neither calls os.Exit nor reads
+// os.Args.
+//
+// This package costs its importers a command-line library and the Lance engine, which
+// is the default of [Options.Open] and what the demo runs on. Programs that want the
+// work and not the commands import the packages compaction, dml and so on.
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Options are what the commands need of their surroundings. The zero value is good.
+type Options struct {
+	// Stdin, Stdout and Stderr default to those of the process.
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Open opens the table at a location, which is what the user has typed. If the
+	// engine is an io.Closer it is closed when the command is done. The default opens
+	// Lance tables.
+	Open func(ctx context.Context, location string) (table.Engine, error)
+	// Version is what --version prints. The default is that of the build.
+	Version string
+}
+
+// New returns the command "rehome" with all commands below it, to be added to another
+// program's or executed. Its Use may be changed. Errors are returned and not printed;
+// [ExitCode] makes an exit code of them. Cancelling the context that it is executed
+// with stops the command and leaves the table as it was.
+func New(opts Options) *cobra.Command { return cli.New(cli.Options(opts)) }
+
+// Run runs the command line args (without the program's name), prints the error if
+// there is one, as JSON on Stdout if the command line has --json, and returns the exit
+// code.
+func Run(ctx context.Context, opts Options, args []string) int {
+	return cli.Run(ctx, cli.Options(opts), args)
+}
+
+// ExitCode is the exit code for an error of a command that [New] returned: 0 done, 1
+// failed, 2 the command line is wrong, 3 a conflict that running the command again
+// can solve, 4 the table is damaged or not supported, or verify found a problem.
+func ExitCode(err error) int { return cli.ExitCode(err) }
+
+// Kind names what went wrong in one stable word, for programs: "conflict", "corrupt"
+// and so on, as in the commands' JSON.
+func Kind(err error) string { return cli.Kind(err) }

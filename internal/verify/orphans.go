@@ -1,0 +1,39 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// orphans counts the files that no version refers to. It comes last, so that what
+// is committed while the rest is checked has become part of a version.
+func (r *run) orphans(ctx context.Context) error {
+	finder, ok := r.engine.(table.OrphanFinder)
+	if !ok {
+		return nil
+	}
+	var list []table.Orphan
+	var bytes uint64
+	versions, err := finder.Orphans(ctx, func(o table.Orphan) {
+		list = append(list, o)
+		bytes += o.Bytes
+	})
+	switch {
+	case errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrUnsupported):
+		// Of another version, perhaps: it does not make this one unsound.
+		r.report.OrphansUnknown = err.Error()
+		return nil
+	case err != nil:
+		return fmt.Errorf("verify: %w", err)
+	}
+	r.report.Checked[Versions] = uint64(versions)
+	r.report.Checked[OrphanFiles] = uint64(len(list))
+	r.report.Checked[OrphanBytes] = bytes
+	if r.opts.ListOrphans {
+		r.report.Orphans = append([]table.Orphan{}, list...)
+	}
+	return nil
+}
