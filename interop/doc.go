@@ -15,7 +15,8 @@
 //
 //	REHOME_INTEROP=1 go test -count=1 -timeout 30m ./interop/...
 //
-// Without the variable the tests skip. -count=1 is needed because the go command
+// Without the variable the tests skip; REHOME_INTEROP=all adds combinations that take
+// minutes more and differ little. -count=1 is needed because the go command
 // does not know that the binary under test, which the tests build, has changed.
 // REHOME_ENGINES names another place for the engines.
 //
@@ -32,6 +33,17 @@
 // both. After a step every answer is compared with the model by content: full
 // scans, filters on every indexed column, text and vector search, and lookups of
 // rows that were deleted. Whether an index took part is read from the query plan.
+//
+// # Everybody at once
+//
+// Other tests have rehome and the engines at work on one table at the same time: a
+// client that writes all the time beside rehome's compactions (race_test.go,
+// writers_test.go), rehome's row changes beside a stock optimize and a stock writer
+// (rowchanges_test.go), and, step by step, a change that was computed before a
+// compaction and is committed after it, and the reverse (meeting_test.go). Nobody may
+// lose: what others write is never in the way of rehome, nor the other way about, and
+// files that no version refers to are counted and told apart by who wrote them. The
+// long forms are benchmarks: go run ./benchmarks/rebase beside, ./benchmarks/soak.
 //
 // # Controls
 //

@@ -211,6 +211,37 @@ func (e *Engine) Merge(ctx context.Context, path, on string, rows arrow.RecordBa
 	return e.commit(ctx, request{"op": "merge", "table": path, "on": on, "rows": enc})
 }
 
+// Write is one of the changes of [Engine.Churn]: a delete if it has a filter, an
+// update if it has values to set too, a merge on the column On otherwise.
+type Write struct {
+	Where string
+	Set   map[string]string
+	On    string
+	Rows  arrow.RecordBatch
+}
+
+// Churn makes changes one after the other, each a commit, on a handle that is not
+// brought up to date between them: as a busy client does that nobody tells of what
+// others commit.
+func (e *Engine) Churn(ctx context.Context, path string, writes []Write) error {
+	list := make([]request, len(writes))
+	for i, w := range writes {
+		switch {
+		case w.On != "":
+			enc, err := encodeRows(w.Rows)
+			if err != nil {
+				return err
+			}
+			list[i] = request{"op": "merge", "on": w.On, "rows": enc}
+		case w.Set != nil:
+			list[i] = request{"op": "update", "where": w.Where, "set": w.Set}
+		default:
+			list[i] = request{"op": "delete", "where": w.Where}
+		}
+	}
+	return e.call(ctx, request{"op": "churn", "table": path, "writes": list}, nil)
+}
+
 // Optimized is what the engine's own maintenance did.
 type Optimized struct {
 	Version          uint64

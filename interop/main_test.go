@@ -23,7 +23,11 @@ var (
 	rehomeBinary string
 )
 
+// switchVariable asks for the suite; "all" asks for combinations that take long and
+// differ little, too.
 const switchVariable = "REHOME_INTEROP"
+
+func everything() bool { return os.Getenv(switchVariable) == "all" }
 
 func TestMain(m *testing.M) {
 	if os.Getenv(switchVariable) == "" {

@@ -39,10 +39,10 @@ func (r *raced) grow(ctx context.Context, t *testing.T, rows int64) {
 
 // during runs `rehome compact`, which must commit, and calls write again and again
 // until it has ended. It checks the table.
-func (r *raced) during(ctx context.Context, t *testing.T, write func(i int64)) compaction {
+func (r *raced) during(ctx context.Context, t *testing.T, write func(i int64)) compactReport {
 	t.Helper()
 	type ending struct {
-		compaction
+		compactReport
 		err error
 	}
 	done := make(chan ending, 1)
@@ -65,7 +65,7 @@ func (r *raced) during(ctx context.Context, t *testing.T, write func(i int64)) c
 		require.NoError(t, holds(ctx, e, r.path, r.m.schema, r.m.canon))
 	}
 	require.NoError(t, rehomeVerify(ctx, r.path))
-	return end.compaction
+	return end.compactReport
 }
 
 const raceRounds = 3
@@ -153,7 +153,7 @@ func (s scenario) withRehomeRaced(t *testing.T, flags ...string) compactor {
 		r := &raced{writer: by, path: path, m: m}
 		ids := m.ids(func(row) bool { return true })
 		type ending struct {
-			compaction
+			compactReport
 			err error
 		}
 		done := make(chan ending, 1)
@@ -180,7 +180,7 @@ func (s scenario) withRehomeRaced(t *testing.T, flags ...string) compactor {
 			return out
 		}
 		t.Logf("%s: rebased over %d commits, carried %d rows", stage, len(end.RebasedOver), end.RowsCarried)
-		add("verify", s.checkReport(end.compaction, stage == firstCompaction))
+		add("verify", s.checkReport(end.compactReport, stage == firstCompaction))
 		add("scan", rehomeScanEquals(ctx, path, m))
 		add("verify", rehomeVerify(ctx, path))
 		return out

@@ -29,7 +29,11 @@ const (
 
 // run runs the binary under test.
 func run(ctx context.Context, args ...string) (code int, stdout, stderr string, err error) {
-	cmd := exec.CommandContext(ctx, rehomeBinary, args...)
+	return runCommand(ctx, append([]string{rehomeBinary}, args...))
+}
+
+func runCommand(ctx context.Context, argv []string) (code int, stdout, stderr string, err error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
@@ -40,8 +44,8 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string, 
 	return 0, out.String(), errs.String(), err
 }
 
-// compaction is what `rehome compact --json` reports, as far as it matters here.
-type compaction struct {
+// compactReport is what `rehome compact --json` reports, as far as it matters here.
+type compactReport struct {
 	Committed        bool     `json:"committed"`
 	Version          uint64   `json:"version"`
 	ReadVersion      uint64   `json:"read_version"`
@@ -67,10 +71,15 @@ type refusal struct {
 func (r *refusal) Error() string { return fmt.Sprintf("rehome exits %d: %s", r.code, r.message) }
 
 // rehomeCompact runs `rehome compact`.
-func rehomeCompact(ctx context.Context, path string, flags ...string) (compaction, error) {
-	args := append([]string{"compact", path, "--json", "--no-progress"}, flags...)
-	code, stdout, stderr, err := run(ctx, args...)
-	var c compaction
+func rehomeCompact(ctx context.Context, path string, flags ...string) (compactReport, error) {
+	return compactWith(ctx, []string{rehomeBinary}, path, flags...)
+}
+
+// compactWith is rehomeCompact with the binary started in some way.
+func compactWith(ctx context.Context, start []string, path string, flags ...string) (compactReport, error) {
+	argv := append(slices.Concat(start, []string{"compact", path, "--json", "--no-progress"}), flags...)
+	code, stdout, stderr, err := runCommand(ctx, argv)
+	var c compactReport
 	switch {
 	case err != nil:
 		return c, err
@@ -90,7 +99,7 @@ func rehomeCompact(ctx context.Context, path string, flags ...string) (compactio
 }
 
 // compactTable runs `rehome compact`, which must commit.
-func compactTable(ctx context.Context, t *testing.T, path string, flags ...string) compaction {
+func compactTable(ctx context.Context, t *testing.T, path string, flags ...string) compactReport {
 	t.Helper()
 	c, err := rehomeCompact(ctx, path, flags...)
 	require.NoError(t, err)
@@ -110,6 +119,15 @@ func rehomeRows(ctx context.Context, path string) ([]string, error) {
 	}
 	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" }), nil
+}
+
+// rehomeCount counts the rows that `rehome scan` prints.
+func rehomeCount(ctx context.Context, path string) (int, error) {
+	code, stdout, stderr, err := run(ctx, "scan", path, "--columns", "id")
+	if err == nil && code != exitDone {
+		err = &refusal{code, stderr}
+	}
+	return strings.Count(stdout, "\n"), err
 }
 
 // rehomeVerify runs `rehome verify --deep`.
@@ -161,7 +179,7 @@ func (s scenario) withRehome(flags ...string) compactor {
 // checkReport holds what rehome says it did against what the scenario expects. Only
 // the first compaction meets the indexes as the scenario built them; what the
 // engines made of them since is their business.
-func (s scenario) checkReport(c compaction, first bool) error {
+func (s scenario) checkReport(c compactReport, first bool) error {
 	switch {
 	case !c.Committed || c.FragmentsRemoved < 2 || c.FragmentsAdded < 1:
 		return fmt.Errorf("nothing was compacted: %+v", c)

@@ -92,6 +92,25 @@ func Typed(rows, fragments int) []Table {
 				b.(*array.BooleanBuilder).Append(rng.IntN(10) > 0)
 			}},
 		}},
+		{Name: "sequences", Columns: []Column{
+			number("sorted", arrow.PrimitiveTypes.Int64, 0, func(_ *rand.Rand, row int) int64 { return 3*int64(row) + 1_000_000 }),
+			number("random", arrow.PrimitiveTypes.Int32, 0, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(1 << 31) }),
+			number("sparse", arrow.PrimitiveTypes.Int64, 99, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(1 << 40) }),
+			number("half", arrow.PrimitiveTypes.Int64, 50, func(rng *rand.Rand, _ int) int64 { return rng.Int64N(1000) }),
+		}},
+		{Name: "urls", Columns: []Column{
+			text("url", false, func(rng *rand.Rand, _ int) string {
+				return fmt.Sprintf("https://www.example-%d.com/%s/%s?user=%d&page=%d", rng.IntN(200),
+					vocabulary[rng.IntN(len(vocabulary))], vocabulary[rng.IntN(len(vocabulary))], rng.IntN(1_000_000), rng.IntN(20))
+			}),
+			text("host", true, func(rng *rand.Rand, _ int) string { return fmt.Sprintf("www.example-%d.com", rng.IntN(200)) }),
+		}},
+		{Name: "json", Columns: []Column{
+			text("json", false, func(rng *rand.Rand, row int) string {
+				return fmt.Sprintf(`{"id":%d,"name":"user-%x","tags":[%q,%q],"score":%.3f,"active":%t}`, row, rng.Uint32(),
+					vocabulary[rng.IntN(len(vocabulary))], vocabulary[rng.IntN(len(vocabulary))], rng.Float64(), rng.IntN(2) == 0)
+			}),
+		}},
 		{Name: "embeddings", Columns: []Column{vector("vec", 64)}},
 	}
 	for i := range tables {

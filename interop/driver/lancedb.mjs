@@ -89,6 +89,18 @@ const ops = {
     return { version: await t.version() };
   },
 
+  // Writes follow each other on one handle, which sees what others commit only when
+  // one of its own writes has to be tried again.
+  async churn({ table, writes }) {
+    const t = tables.get(table) ?? (await open(table));
+    for (const { op, where, set, on, rows } of writes) {
+      if (op === "delete") await t.delete(where);
+      else if (op === "update") await t.update({ where, valuesSql: set });
+      else await t.mergeInsert(on).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(decode(rows));
+    }
+    return {};
+  },
+
   async optimize({ table }) {
     const t = await open(table);
     const s = await t.optimize();

@@ -90,6 +90,20 @@ def merge(table, on, rows):
     return {"version": ds.version}
 
 
+def churn(table, writes):
+    """Writes follow each other on one handle, which sees what others commit only
+    when one of its own writes has to be tried again."""
+    ds = tables.get(table) or open_table(table)
+    for w in writes:
+        if w["op"] == "delete":
+            ds.delete(w["where"])
+        elif w["op"] == "update":
+            ds.update(w["set"], where=w["where"])
+        else:
+            ds.merge_insert(w["on"]).when_matched_update_all().when_not_matched_insert_all().execute(decode(w["rows"]))
+    return {}
+
+
 def optimize(table):
     """What the other clients call optimize: compact, then extend the indexes."""
     ds = open_table(table)
@@ -202,7 +216,7 @@ def hello():
 OPS = {
     f.__name__: f
     for f in (
-        hello, create, append, delete, update, merge, optimize, compact, create_index, indices,
+        hello, create, append, delete, update, merge, churn, optimize, compact, create_index, indices,
         query, count, version, validate, remap, close,
     )
 }  # fmt: skip
