@@ -101,7 +101,10 @@ func drawType(t *rapid.T, depth int) arrow.DataType {
 	case 21, 22:
 		return arrow.ListOfField(arrow.Field{Name: "item", Type: drawType(t, depth-1), Nullable: true})
 	case 23:
-		return arrow.FixedSizeListOfField(int32(rapid.IntRange(1, 3).Draw(t, "n")), arrow.Field{Name: "item", Type: drawType(t, depth-1), Nullable: rapid.Bool().Draw(t, "nullable")})
+		n, item := rapid.IntRange(1, 3).Draw(t, "n"), arrow.Field{Name: "item", Type: drawType(t, depth-1)}
+		// Values of the null type are null.
+		item.Nullable = item.Type.ID() == arrow.NULL || rapid.Bool().Draw(t, "nullable")
+		return arrow.FixedSizeListOfField(int32(n), item)
 	case 24:
 		return arrow.MapOf(arrow.BinaryTypes.String, drawType(t, depth-1))
 	default:
