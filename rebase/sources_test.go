@@ -45,7 +45,7 @@ func rowID(word string) table.RowID {
 }
 
 func (e identifying) RowIdentities(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr) (out []table.RowIdentity, err error) {
-	for b, err := range (takingEngine{e.Engine}).Take(ctx, s, addrs, nil) {
+	for b, err := range takingEngine(e).Take(ctx, s, addrs, nil) {
 		if err != nil {
 			return nil, err
 		}

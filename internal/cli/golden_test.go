@@ -42,7 +42,7 @@ func TestGoldenTablesThroughTheCommands(t *testing.T) {
 		t.Run(g.Name, func(t *testing.T) {
 			t.Parallel()
 			location := g.Copy(t)
-			code, out := run(t, "inspect", location)
+			code, _ := run(t, "inspect", location)
 			require.Zero(t, code, "a table can be inspected whatever is in it")
 			code, _ = run(t, "scan", location, "--limit", "1")
 			if code == cli.ExitDamaged {
@@ -70,7 +70,7 @@ func TestGoldenTablesThroughTheCommands(t *testing.T) {
 				requireReadBack(t, location)
 			}
 
-			code, out = run(t, "compact", location, "--json")
+			code, out := run(t, "compact", location, "--json")
 			if g.DataFormat.Version == "2.3" { // read, but not written
 				require.Equal(t, 4, code, "%s", out)
 				return
