@@ -15,7 +15,7 @@
 //
 // [Plan] chooses groups of fragments in one snapshot of the table and says why. A
 // [Task] carries everything that its execution needs, the caller's options
-// included. [Execute] writes the group's live rows as new fragments, which nothing
+// included. [Task.Execute] writes the group's live rows as new fragments, which nothing
 // refers to, and returns a [Result] that names every object it wrote. [Publish]
 // replaces old fragments by new ones, for all results in one commit. [Compact] is
 // the three in a row.

@@ -267,7 +267,7 @@ func executed(t tester, e table.Engine, opts Options) []Result {
 	require.NoError(t, err)
 	var out []Result
 	for _, task := range plan.Tasks {
-		r, err := Execute(ctx, e, task, Events{})
+		r, err := task.Execute(ctx, e, Events{})
 		require.NoError(t, err)
 		out = append(out, r)
 	}

@@ -82,7 +82,7 @@ func Example_distributed() {
 func worker(ctx context.Context, engine table.Engine, message []byte) []byte {
 	var task compaction.Task
 	decode(message, &task)
-	result, err := compaction.Execute(ctx, engine, task, compaction.Events{})
+	result, err := task.Execute(ctx, engine, compaction.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Result struct {
 // A task whose version is gone, or shows other fragments than the task names, is
 // [table.ErrTerminal]: plan again. A task with data that the engine cannot
 // rewrite is [table.ErrUnsupported], before anything is written.
-func Execute(ctx context.Context, e table.Engine, t Task, ev Events) (Result, error) {
+func (t Task) Execute(ctx context.Context, e table.Engine, ev Events) (Result, error) {
 	ev.EnsureDefaults()
 	if err := t.validate(); err != nil {
 		return Result{}, err

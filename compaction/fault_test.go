@@ -225,13 +225,13 @@ func TestExecuteOfATaskThatDoesNotFit(t *testing.T) {
 
 	gone := task
 	gone.ReadVersion = 99
-	_, err = Execute(ctx, e, gone, Events{})
+	_, err = gone.Execute(ctx, e, Events{})
 	require.ErrorIs(t, err, table.ErrTerminal)
 	require.ErrorIs(t, err, table.ErrNotFound)
 
 	older := task
 	older.ReadVersion = 2
-	_, err = Execute(ctx, e, older, Events{})
+	_, err = older.Execute(ctx, e, Events{})
 	require.ErrorIs(t, err, table.ErrTerminal)
 	require.ErrorContains(t, err, "fragment 1 is not as the task describes it")
 
@@ -248,7 +248,7 @@ func TestExecuteOfATaskThatDoesNotFit(t *testing.T) {
 		bad := task
 		bad.Sources = append([]table.Fragment(nil), task.Sources...)
 		spoil(&bad)
-		_, err := Execute(ctx, e, bad, Events{})
+		_, err := bad.Execute(ctx, e, Events{})
 		require.ErrorContains(t, err, name)
 	}
 	require.Empty(t, orphans(t, e))

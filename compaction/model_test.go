@@ -166,7 +166,7 @@ func TestModel(t *testing.T) {
 			interfere(1)
 			var results []Result
 			for _, task := range plan.Tasks {
-				r, err := Execute(ctx, e, task, Events{})
+				r, err := task.Execute(ctx, e, Events{})
 				require.NoError(t, err)
 				results = append(results, r)
 			}

@@ -14,7 +14,7 @@ import (
 type Task struct {
 	// Table is where the table lives, for messages.
 	Table string `json:"table"`
-	// ReadVersion is the version that was planned and that [Execute] reads.
+	// ReadVersion is the version that was planned and that [Task.Execute] reads.
 	ReadVersion uint64 `json:"read_version"`
 	// Sources are the fragments to rewrite, in order, as they are in ReadVersion.
 	Sources []table.Fragment `json:"sources"`

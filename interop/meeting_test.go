@@ -260,7 +260,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			require.NotEmpty(t, plan.Tasks)
 			var results []compaction.Result
 			for _, task := range plan.Tasks {
-				result, err := compaction.Execute(ctx, e, task, compaction.Events{})
+				result, err := task.Execute(ctx, e, compaction.Events{})
 				require.NoError(t, err)
 				results = append(results, result)
 				opts.ExcludeFragments = append(opts.ExcludeFragments, task.SourceIDs()...)

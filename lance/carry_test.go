@@ -25,7 +25,7 @@ func execute(t testing.TB, e *lance.Engine, opts compaction.Options) []compactio
 	require.NoError(t, err)
 	var out []compaction.Result
 	for _, task := range plan.Tasks {
-		r, err := compaction.Execute(context.Background(), e, task, compaction.Events{})
+		r, err := task.Execute(context.Background(), e, compaction.Events{})
 		require.NoError(t, err)
 		out = append(out, r)
 	}

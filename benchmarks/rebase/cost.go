@@ -148,7 +148,7 @@ func (o *cost) prepare(ctx context.Context, path string, rows, dead int) (p prep
 	if len(plan.Tasks) != 1 {
 		return p, fmt.Errorf("%d tasks for the compaction, want 1", len(plan.Tasks))
 	}
-	result, err := compaction.Execute(ctx, e, plan.Tasks[0], compaction.Events{})
+	result, err := plan.Tasks[0].Execute(ctx, e, compaction.Events{})
 	p.results = []compaction.Result{result}
 	return p, err
 }

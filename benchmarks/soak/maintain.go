@@ -39,7 +39,7 @@ func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) erro
 	}
 	var results []compaction.Result
 	for _, t := range plan.Tasks {
-		r, err := compaction.Execute(ctx, e, t, compaction.Events{})
+		r, err := t.Execute(ctx, e, compaction.Events{})
 		if err != nil {
 			return err
 		}

@@ -121,27 +121,35 @@ func (z *fullZip) planStrings(l *enc21pb.FullZipLayout, t level.Type, limit int)
 		z.packed, err = compilePackedRows(rows.VariablePackedStruct, e, t, limit)
 		return err
 	}
-	inner := e
-	switch c := e.GetCompression().(type) {
+	var err error
+	z.symbols, z.general, err = singleValues(e, e, limit)
+	return err
+}
+
+// singleValues checks an encoding in which strings are compressed one by one, and
+// returns what undoes it: a symbol table, a general scheme, or neither. of is the
+// whole encoding, for messages.
+func singleValues(values, of *enc21pb.CompressiveEncoding, limit int) (symbols *fsst.Table, scheme *general, err error) {
+	inner := values
+	switch c := values.GetCompression().(type) {
 	case *enc21pb.CompressiveEncoding_Fsst:
-		var err error
-		if z.symbols, err = fsst.ParseTable(c.Fsst.GetSymbolTable()); err != nil {
-			return err
+		if symbols, err = fsst.ParseTable(c.Fsst.GetSymbolTable()); err != nil {
+			return nil, nil, err
 		}
 		inner = c.Fsst.GetValues()
 	case *enc21pb.CompressiveEncoding_General:
 		if err := checkScheme(c.General.GetCompression()); err != nil {
-			return err
+			return nil, nil, err
 		}
-		z.general = &general{scheme: c.General.GetCompression().GetScheme(), limit: limit}
+		scheme = &general{scheme: c.General.GetCompression().GetScheme(), limit: limit}
 		inner = c.General.GetValues()
 	}
 	v, ok := inner.GetCompression().(*enc21pb.CompressiveEncoding_Variable)
 	if !ok {
-		return unsupported(e)
+		return nil, nil, unsupported(of)
 	}
-	_, err := offsetBits(v.Variable, e)
-	return err
+	_, err = offsetBits(v.Variable, of)
+	return symbols, scheme, err
 }
 
 // stride is the size of an entry if all are of one size, else 0.

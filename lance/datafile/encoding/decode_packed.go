@@ -119,26 +119,8 @@ func (f *packedField) compileVariable(p *enc21pb.VariablePackedStruct_VariablePa
 		return table.Corruptf("encoding: a packed struct whose field has no length")
 	}
 	f.length = int(bits.BitsPerLength) / 8
-	inner := p.GetValue()
-	switch c := inner.GetCompression().(type) {
-	case *enc21pb.CompressiveEncoding_Fsst:
-		var err error
-		if f.symbols, err = fsst.ParseTable(c.Fsst.GetSymbolTable()); err != nil {
-			return err
-		}
-		inner = c.Fsst.GetValues()
-	case *enc21pb.CompressiveEncoding_General:
-		if err := checkScheme(c.General.GetCompression()); err != nil {
-			return err
-		}
-		f.general = &general{scheme: c.General.GetCompression().GetScheme(), limit: limit}
-		inner = c.General.GetValues()
-	}
-	v, ok := inner.GetCompression().(*enc21pb.CompressiveEncoding_Variable)
-	if !ok {
-		return unsupported(e)
-	}
-	_, err := offsetBits(v.Variable, e)
+	var err error
+	f.symbols, f.general, err = singleValues(p.GetValue(), e, limit)
 	return err
 }
 
