@@ -55,7 +55,10 @@ var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": d
 
 func writableFormat(name string) (datafile.Version, error) {
 	v, ok := writableFormats[name]
-	if !ok {
+	switch {
+	case name == "0.1":
+		return 0, table.Unsupportedf("lance: data files of format 0.1 (\"legacy\") are not supported: write the table anew with a current Lance engine, which makes it 2.x")
+	case !ok:
 		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0, 2.1 and 2.2", name)
 	}
 	return v, nil

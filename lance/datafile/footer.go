@@ -66,7 +66,7 @@ func (f footer) version() (Version, error) {
 	case f.major == 2 && (f.minor == uint16(V2_1) || f.minor == uint16(V2_2) || f.minor == uint16(V2_3)):
 		return Version(f.minor), nil
 	case f.major == 0 && f.minor < 3:
-		return 0, table.Unsupportedf("file format 0.1 (\"legacy\") is not supported")
+		return 0, table.Unsupportedf("file format 0.1 (\"legacy\") is not supported: write the table anew with a current Lance engine, which makes it 2.x")
 	case f.major == 2:
 		return 0, table.Unsupportedf("file format 2.%d is not supported", f.minor)
 	default:
