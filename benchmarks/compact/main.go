@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/rehome-db/rehome/benchmarks/report"
@@ -46,6 +47,8 @@ type options struct {
 	format, engines, flags           string
 	sizes, stockOnly, copies         bool
 	dir, name, results               string
+	build                            string
+	args                             []string
 }
 
 func run(ctx context.Context, args []string) error {
@@ -55,6 +58,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.columns, "columns", 2000, "columns of the wide table")
 	f.IntVar(&o.deleted, "deleted", 1, "percent of the rows that are deleted, spread evenly")
 	f.BoolVar(&o.copies, "copies", false, "compare with copying the data files' bytes into one, with and without syncing it, and with pylance's binary copy")
+	f.StringVar(&o.build, "build", "", "make the table at this path and stop; how the command makes it, so that the peak memory which that takes is not counted against those whom it starts")
 	f.IntVar(&o.rows, "rows", 1_000_000, "rows of the table")
 	f.IntVar(&o.fragments, "fragments", 100, "fragments of the table")
 	f.IntVar(&o.rounds, "rounds", 5, "runs of each contender, alternating")
@@ -69,9 +73,13 @@ func run(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	o.args = args
 	specs, err := stockEngines(o.engines)
 	if err != nil {
 		return err
+	}
+	if o.build != "" {
+		return o.buildTable(ctx, specs[0])
 	}
 	work, err := os.MkdirTemp(o.dir, "rehome-bench-")
 	if err != nil {
@@ -144,6 +152,34 @@ func (o options) workload() (workload.Table, error) {
 	return t, nil
 }
 
+// buildTable makes the table at o.build.
+func (o options) buildTable(ctx context.Context, spec interop.Spec) error {
+	t, err := o.workload()
+	if err != nil {
+		return err
+	}
+	writer, err := interop.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer writer.Close()
+	return t.Build(ctx, writer, o.build)
+}
+
+// buildElsewhere has the table made by another process: the kernel counts the peak
+// memory of whoever starts a process among that of the process.
+func (o options) buildElsewhere(ctx context.Context, path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := append(slices.Clone(o.args), "-build", path)
+	if out, err := exec.CommandContext(ctx, self, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("make the table: %w\n%s", err, out)
+	}
+	return nil
+}
+
 func stockEngines(list string) ([]interop.Spec, error) {
 	var out []interop.Spec
 	for _, name := range strings.Split(list, ",") {
@@ -170,7 +206,7 @@ func compareCosts(ctx context.Context, r *report.Report, writer *interop.Engine,
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := table.Build(ctx, writer, path); err != nil {
+	if err := o.buildElsewhere(ctx, path); err != nil {
 		return err
 	}
 	bytes, err := versus.DataBytes(path)

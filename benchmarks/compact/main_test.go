@@ -3,10 +3,20 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// The command starts itself to make a table: here it is the test's binary.
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "-build") {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // TestSmallRun runs both comparisons on small tables, so that they work on the day
 // somebody wants figures.
