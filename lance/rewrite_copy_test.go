@@ -46,8 +46,10 @@ func TestCopiedPagesHoldTheRowsOfGoldenTables(t *testing.T) {
 		t.Run(g.Name, func(t *testing.T) {
 			e := openStore(t, inMemory(t, g.Name))
 			base := load(t, e, 0)
-			if e.CanRewrite(t.Context(), base, fragmentIDs(base)) != nil {
-				t.Skip("the table cannot be rewritten, which other tests look at")
+			if err := e.CanRewrite(t.Context(), base, fragmentIDs(base)); err != nil {
+				require.ErrorIs(t, err, table.ErrUnsupported)
+				require.Contains(t, []string{"storage_legacy", "storage_2_3"}, g.Name)
+				return
 			}
 			want := text(t, e, base)
 			for _, pages := range []table.PageCopy{table.CopyAlways, table.CopyNever, table.CopyAuto} {
