@@ -27,7 +27,7 @@ func TestREADMEShowsWhatTheDemoPrints(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), cli.Options{Stdout: &stdout, Stderr: &stderr}, []string{"demo"}), "%s", stderr.String())
 	require.Empty(t, stderr.String())
-	transcript := regexp.MustCompile(`\S*rehome-demo-\d+`).ReplaceAll(stdout.Bytes(), []byte("/tmp/rehome-demo-1209345"))
+	transcript := regexp.MustCompile(`\S*rehome-demo-\d+`).ReplaceAll(stdout.Bytes(), []byte("rehome-demo"))
 	want := "$ go run ./cmd/rehome demo\n" + string(transcript)
 
 	const path = "../../README.md"
