@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,11 +43,8 @@ func (l *Local) Create(ctx context.Context, name string, opts WriteOptions) (Wri
 	if err != nil {
 		return nil, localError("create", name, err)
 	}
-	var to io.Writer = f
-	if !opts.NoSync {
-		to = &writebackFile{f: f}
-	}
-	return &localWriter{f: f, w: bufio.NewWriterSize(to, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
+	w := bufio.NewWriterSize(&localStream{f: f, opts: opts}, 256<<10)
+	return &localWriter{f: f, w: w, path: p, name: name, noSync: opts.NoSync}, nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {

@@ -80,11 +80,15 @@ type Writer interface {
 	Abort() error
 }
 
-// WriteOptions says how durable an object must be.
+// WriteOptions says how durable an object must be, and how soon it is read.
 type WriteOptions struct {
 	// NoSync leaves flushing to the operating system. The default is false: once
 	// the write is done the object survives a power failure.
 	NoSync bool
+	// Uncached asks that what is written by a [Writer] does not take the place of
+	// other things in the operating system's page cache: it is large, and is not
+	// known to be read soon. Stores that cannot do that ignore it.
+	Uncached bool
 }
 
 // Info is one listed object.
