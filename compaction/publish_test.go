@@ -12,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
+	"github.com/rehome-db/rehome/table/memengine"
 )
 
 func TestPublishOverAnAppend(t *testing.T) {
@@ -197,28 +198,23 @@ func TestJudge(t *testing.T) {
 // TestIndexBuiltBeforeTheCommit: a group was planned while no index
 // covered it, and one that covers half of it was built in the meantime.
 func TestIndexBuiltBeforeTheCommit(t *testing.T) {
-	build := func(covers string, reuse table.ReuseSupport) func(t *testing.T, p *probe) {
-		return func(t *testing.T, p *probe) {
-			_, err := p.AddIndex(ctx, table.IndexMeta{Name: "new", Kind: "X", Coverage: ids(t, covers), CoverageKnown: true, Reuse: reuse})
-			require.NoError(t, err)
-		}
-	}
-	t.Run("half covered and read through", func(t *testing.T) {
+	publish := func(t *testing.T, opts Options, covers string, reuse table.ReuseSupport) (*memengine.Engine, Outcome, error) {
 		e := newTable(t, 10, 10)
 		p := &probe{Engine: e}
-		results := executed(t, p, Options{})
-		build("0", table.ReuseThrough)(t, p)
-		_, err := Publish(ctx, p, results, Options{}, Events{})
+		results := executed(t, p, opts)
+		_, err := p.AddIndex(ctx, table.IndexMeta{Name: "new", Kind: "X", Coverage: ids(t, covers), CoverageKnown: true, Reuse: reuse})
+		require.NoError(t, err)
+		out, err := Publish(ctx, p, results, Options{}, Events{})
+		return e, out, err
+	}
+	t.Run("half covered and read through", func(t *testing.T) {
+		e, _, err := publish(t, Options{}, "0", table.ReuseThrough)
 		require.ErrorIs(t, err, table.ErrConflict)
 		require.ErrorContains(t, err, `index "new" covers 1 of its 2 fragments`)
 		require.Empty(t, orphans(t, e))
 	})
 	t.Run("covered and read through", func(t *testing.T) {
-		e := newTable(t, 10, 10)
-		p := &probe{Engine: e}
-		results := executed(t, p, Options{})
-		build("0-1", table.ReuseThrough)(t, p)
-		out, err := Publish(ctx, p, results, Options{}, Events{})
+		e, out, err := publish(t, Options{}, "0-1", table.ReuseThrough)
 		require.NoError(t, err)
 		require.Equal(t, ActionThrough, out.Decision.Indexes[0].Action)
 		s, err := e.Load(ctx, 0)
@@ -227,11 +223,7 @@ func TestIndexBuiltBeforeTheCommit(t *testing.T) {
 		require.Equal(t, 1, out.Transitions)
 	})
 	t.Run("half covered and masked", func(t *testing.T) {
-		e := newTable(t, 10, 10)
-		p := &probe{Engine: e}
-		results := executed(t, p, Options{})
-		build("0", table.ReuseMasked)(t, p)
-		out, err := Publish(ctx, p, results, Options{}, Events{})
+		e, out, err := publish(t, Options{}, "0", table.ReuseMasked)
 		require.NoError(t, err)
 		require.Equal(t, ActionMasked, out.Decision.Indexes[0].Action)
 		s, err := e.Load(ctx, 0)
@@ -240,11 +232,7 @@ func TestIndexBuiltBeforeTheCommit(t *testing.T) {
 		require.Empty(t, s.Indexes[0].Coverage)
 	})
 	t.Run("of a kind that refuses", func(t *testing.T) {
-		e := newTable(t, 10, 10)
-		p := &probe{Engine: e}
-		results := executed(t, p, Options{})
-		build("0-1", table.ReuseRefuses)(t, p)
-		out, err := Publish(ctx, p, results, Options{}, Events{})
+		e, out, err := publish(t, Options{}, "0-1", table.ReuseRefuses)
 		require.NoError(t, err)
 		require.Equal(t, ActionLeft, out.Decision.Indexes[0].Action)
 		require.Zero(t, out.Transitions)
@@ -254,11 +242,7 @@ func TestIndexBuiltBeforeTheCommit(t *testing.T) {
 		require.Equal(t, ids(t, "0-1"), s.Indexes[0].Coverage, "untouched")
 	})
 	t.Run("of a kind that refuses where a fragment reuse index was demanded", func(t *testing.T) {
-		e := newTable(t, 10, 10)
-		p := &probe{Engine: e}
-		results := executed(t, p, Options{FRI: FRIAlways})
-		build("0-1", table.ReuseRefuses)(t, p)
-		_, err := Publish(ctx, p, results, Options{}, Events{})
+		e, _, err := publish(t, Options{FRI: FRIAlways}, "0-1", table.ReuseRefuses)
 		require.ErrorIs(t, err, table.ErrUnsupported)
 		require.Empty(t, orphans(t, e))
 	})

@@ -9,18 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/table"
 )
-
-func drawCoverage(t *rapid.T, m *model, label string) []table.FragmentID {
-	var out []table.FragmentID
-	for _, f := range m.all {
-		if rapid.IntRange(0, 2).Draw(t, label) > 0 {
-			out = append(out, f.id)
-		}
-	}
-	return rapid.Permutation(out).Draw(t, label+" order")
-}
 
 // TestFollowCoversWhatItSaysAndNoMore holds a followed coverage against the rows:
 // each fragment that comes has only rows that were covered, and a covered row that
@@ -28,18 +19,18 @@ func drawCoverage(t *rapid.T, m *model, label string) []table.FragmentID {
 func TestFollowCoversWhatItSaysAndNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		covered := drawCoverage(t, m, "covered")
-		now, straddled := m.history.Follow(covered)
+		covered := m.DrawCoverage(t, "covered")
+		now, straddled := m.History.Follow(covered)
 		require.True(t, slices.IsSorted(now))
 		require.True(t, slices.IsSorted(straddled))
 		require.Equal(t, len(slices.Compact(slices.Clone(now))), len(now))
 
 		// Few rows of each fragment are enough: a rewrite takes all or none.
 		had := map[table.RowAddr]bool{}
-		for _, f := range m.all {
-			for o := uint64(0); o < f.rows; o += 1 + f.rows/50 {
-				if slices.Contains(covered, f.id) {
-					if tr := m.translate(table.NewRowAddr(f.id, uint32(o))); tr.State != fri.Deleted {
+		for _, f := range m.All {
+			for o := uint64(0); o < f.Rows; o += 1 + f.Rows/50 {
+				if slices.Contains(covered, f.ID) {
+					if tr := m.Translate(table.NewRowAddr(f.ID, uint32(o))); tr.State != fri.Deleted {
 						had[tr.Addr] = true
 					}
 				}
@@ -51,7 +42,7 @@ func TestFollowCoversWhatItSaysAndNoMore(t *testing.T) {
 			}
 		}
 		for _, id := range now {
-			_, gone := m.history.Consumer(id)
+			_, gone := m.History.Consumer(id)
 			require.False(t, gone, "fragment %d was rewritten", id)
 			require.True(t, coveredWhole(m, covered, id), "fragment %d holds rows that were not covered", id)
 		}
@@ -59,26 +50,26 @@ func TestFollowCoversWhatItSaysAndNoMore(t *testing.T) {
 }
 
 // reaches says whether one of the transitions wrote the fragment or an ancestor.
-func reaches(m *model, transitions []int, id table.FragmentID) bool {
-	i, ok := m.history.Producer(id)
+func reaches(m *fritest.Model, transitions []int, id table.FragmentID) bool {
+	i, ok := m.History.Producer(id)
 	if !ok {
 		return false
 	}
-	return slices.Contains(transitions, i) || slices.ContainsFunc(m.history.At(i).Sources(), func(s fri.Digest) bool {
+	return slices.Contains(transitions, i) || slices.ContainsFunc(m.History.At(i).Sources(), func(s fri.Digest) bool {
 		return reaches(m, transitions, s.ID)
 	})
 }
 
 // coveredWhole says whether the fragment was covered, or everything it came of was.
-func coveredWhole(m *model, covered []table.FragmentID, id table.FragmentID) bool {
+func coveredWhole(m *fritest.Model, covered []table.FragmentID, id table.FragmentID) bool {
 	if slices.Contains(covered, id) {
 		return true
 	}
-	i, ok := m.history.Producer(id)
+	i, ok := m.History.Producer(id)
 	if !ok {
 		return false
 	}
-	for _, s := range m.history.At(i).Sources() {
+	for _, s := range m.History.At(i).Sources() {
 		if !coveredWhole(m, covered, s.ID) {
 			return false
 		}
@@ -91,28 +82,28 @@ func coveredWhole(m *model, covered []table.FragmentID, id table.FragmentID) boo
 func TestFollowIsSettledAndMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		a, b := drawCoverage(t, m, "a"), drawCoverage(t, m, "b")
-		nowA, _ := m.history.Follow(a)
-		again, straddled := m.history.Follow(nowA)
+		a, b := m.DrawCoverage(t, "a"), m.DrawCoverage(t, "b")
+		nowA, _ := m.History.Follow(a)
+		again, straddled := m.History.Follow(nowA)
 		require.Empty(t, straddled)
 		require.True(t, slices.Equal(nowA, again))
 
-		nowB, _ := m.history.Follow(b)
-		both, _ := m.history.Follow(slices.Concat(a, b, a))
+		nowB, _ := m.History.Follow(b)
+		both, _ := m.History.Follow(slices.Concat(a, b, a))
 		for _, id := range slices.Concat(nowA, nowB) {
 			require.Contains(t, both, id)
 		}
 
 		var all []table.FragmentID
-		for _, f := range m.all {
-			if _, written := m.history.Producer(f.id); !written {
-				all = append(all, f.id)
+		for _, f := range m.All {
+			if _, written := m.History.Producer(f.ID); !written {
+				all = append(all, f.ID)
 			}
 		}
-		now, straddled := m.history.Follow(all)
+		now, straddled := m.History.Follow(all)
 		require.Empty(t, straddled, "an index of the whole table is never straddled")
-		for _, f := range m.live {
-			require.Contains(t, now, f.id)
+		for _, f := range m.Live {
+			require.Contains(t, now, f.ID)
 		}
 	})
 }

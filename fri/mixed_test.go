@@ -3,7 +3,6 @@ package fri_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -11,69 +10,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/table"
 )
 
 // scatter rewrites the fragments at the given positions, in that order, into n
 // destinations by labels that are drawn.
-func (m *model) scatter(t *rapid.T, at []int, n int, files labelFiles) *fri.Transition {
-	b, err := fri.NewPartitionBuilder(n)
-	require.NoError(t, err)
+func scatter(t *rapid.T, m *fritest.Model, at []int, n int) *fri.Transition {
+	var prepare func(*fri.PartitionBuilder)
 	if rapid.Bool().Draw(t, "small blocks") {
-		fri.SmallBlocks(b)
+		prepare = fri.SmallBlocks
 	}
-	stride := rapid.Uint64Range(1, 9).Draw(t, "stride")
-	parts := make([][]table.RowAddr, n)
-	for _, i := range at {
-		f := m.live[i]
-		var labels []uint16
-		for o := range f.rows {
-			a := table.NewRowAddr(f.id, uint32(o))
-			if f.dead.Contains(uint32(o)) {
-				m.dropped[a] = true
-				continue
-			}
-			label := (o / stride) % uint64(n)
-			labels = append(labels, uint16(label))
-			parts[label] = append(parts[label], a)
-		}
-		var dead table.OffsetSet
-		if f.dead.Cardinality() > 0 {
-			dead = f.dead
-		}
-		require.NoError(t, b.AddSource(fri.Digest{ID: f.id, PhysicalRows: f.rows, DeletedRows: f.dead.Cardinality()}, dead, labels))
-	}
-	ids := make([]table.FragmentID, n)
-	for i := range ids {
-		ids[i] = m.next
-		m.next++
-	}
-	if rapid.Bool().Draw(t, "descending") {
-		slices.Reverse(ids)
-	}
-	ref := fri.PartitionRef{MapID: fmt.Sprintf("%032x", len(files)), Bytes: 1}
-	p := b.Build()
-	files[ref.MapID] = &labelFile{Partition: p}
-	tr, err := p.Transition(ids, ref)
-	require.NoError(t, err)
-
-	rest := slices.Clone(m.live)
-	rest = slices.DeleteFunc(rest, func(f fragment) bool {
-		return slices.ContainsFunc(tr.Sources(), func(s fri.Digest) bool { return s.ID == f.id })
+	stride := rapid.Uint32Range(1, 9).Draw(t, "stride")
+	return m.Partition(t, at, fritest.Partitioning{
+		Destinations: n, Descending: rapid.Bool().Draw(t, "descending"), Prepare: prepare,
+		Label: func(a table.RowAddr) uint16 { return uint16(a.Offset() / stride % uint32(n)) },
 	})
-	for i, id := range ids {
-		f := fragment{id: id, rows: uint64(len(parts[i]))}
-		m.all = append(m.all, f)
-		if f.rows > 0 {
-			rest = append(rest, f)
-		}
-		for o, a := range parts[i] {
-			m.moves[a] = table.NewRowAddr(id, uint32(o))
-		}
-	}
-	slices.SortFunc(rest, func(a, b fragment) int { return int(int64(a.id) - int64(b.id)) })
-	m.live = rest
-	return tr
 }
 
 // TestMixedHistories: transitions of both index versions and both mappings, one on
@@ -81,21 +33,20 @@ func (m *model) scatter(t *rapid.T, at []int, n int, files labelFiles) *fri.Tran
 // version keeps its bytes whatever follows.
 func TestMixedHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, version: 1}
-		files := labelFiles{}
-		m.history = (&fri.History{}).WithPartitions(context.Background(), files.open)
+		m := fritest.New(0)
+		m.History = m.History.WithPartitions(context.Background(), m.Open)
 		for range rapid.IntRange(1, 4).Draw(t, "fragments") {
-			m.add(drawRows(t))
+			m.Add(drawRows(t))
 		}
 		for range rapid.IntRange(1, 6).Draw(t, "commits") {
 			if rapid.Bool().Draw(t, "insert") {
-				m.add(drawRows(t))
+				m.Add(drawRows(t))
 			}
-			for i := range m.live {
-				m.live[i].dead = drawDead(t, m.live[i])
+			for i := range m.Live {
+				m.Live[i].DrawDeletions(t)
 			}
 			var at []int
-			for i := range m.live {
+			for i := range m.Live {
 				if rapid.IntRange(0, 2).Draw(t, "take") > 0 {
 					at = append(at, i)
 				}
@@ -104,55 +55,52 @@ func TestMixedHistories(t *testing.T) {
 				continue
 			}
 			partition := rapid.Bool().Draw(t, "partition")
-			if (partition || m.history.IndexVersion() > 0) && rapid.Bool().Draw(t, "backwards") {
+			if (partition || m.History.IndexVersion() > 0) && rapid.Bool().Draw(t, "backwards") {
 				slices.Reverse(at)
 			}
 			var tr *fri.Transition
 			if partition {
-				tr = m.scatter(t, at, rapid.IntRange(1, 5).Draw(t, "destinations"), files)
+				tr = scatter(t, m, at, rapid.IntRange(1, 5).Draw(t, "destinations"))
 			} else {
-				tr = m.compact(t, at, rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 3).Draw(t, "sizes"), rapid.Bool().Draw(t, "descending"))
+				tr = m.Compact(t, at, rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 3).Draw(t, "sizes"), rapid.Bool().Draw(t, "descending"))
 			}
-			before, version := m.history.Encode(), m.history.IndexVersion()
-			m.version++
-			h, err := m.history.Append(m.version, tr)
-			require.NoError(t, err)
-			require.True(t, bytes.HasPrefix(h.Encode(), before))
-			require.Equal(t, max(version, map[bool]int32{true: 1}[partition]), h.IndexVersion())
-			m.history = h
+			before, version := m.History.Encode(), m.History.IndexVersion()
+			m.Commit(t, tr)
+			require.True(t, bytes.HasPrefix(m.History.Encode(), before))
+			require.Equal(t, max(version, map[bool]int32{true: 1}[partition]), m.History.IndexVersion())
 		}
-		stored, err := fri.Decode(m.history.Encode(), m.history.IndexVersion())
+		stored, err := fri.Decode(m.History.Encode(), m.History.IndexVersion())
 		require.NoError(t, err)
 		require.NoError(t, stored.Validate())
 		require.True(t, stored.Complete())
-		stored = stored.WithPartitions(context.Background(), files.open)
-		for _, h := range []*fri.History{m.history, stored} {
+		stored = stored.WithPartitions(context.Background(), m.Open)
+		for _, h := range []*fri.History{m.History, stored} {
 			tr := h.Translator()
-			for _, f := range m.all {
-				step := 1 + f.rows/2000
-				for o := uint64(0); o < f.rows+2; o += step {
-					a := table.NewRowAddr(f.id, uint32(o))
+			for _, f := range m.All {
+				step := 1 + f.Rows/2000
+				for o := uint64(0); o < f.Rows+2; o += step {
+					a := table.NewRowAddr(f.ID, uint32(o))
 					got, err := tr.Translate(a)
-					if want := m.translate(a); got != want || err != nil {
+					if want := m.Translate(a); got != want || err != nil {
 						t.Fatalf("%v: got %v, want %v, error %v", a, got, want, err)
 					}
 				}
 				// And as runs, which compose what the mappings did.
 				next := uint64(0)
-				for run, err := range tr.Runs(f.id) {
-					if err != nil || run.From != table.NewRowAddr(f.id, uint32(next)) {
-						t.Fatalf("fragment %d row %d: run %v, error %v", f.id, next, run, err)
+				for run, err := range tr.Runs(f.ID) {
+					if err != nil || run.From != table.NewRowAddr(f.ID, uint32(next)) {
+						t.Fatalf("fragment %d row %d: run %v, error %v", f.ID, next, run, err)
 					}
 					next += run.Len
 					for _, k := range []uint64{0, run.Len / 2, run.Len - 1} {
-						want := m.translate(run.From + table.RowAddr(k))
+						want := m.Translate(run.From + table.RowAddr(k))
 						if run.Deleted != (want.State == fri.Deleted) || !run.Deleted && run.To+table.RowAddr(k) != want.Addr {
 							t.Fatalf("run %v: row %d is %v", run, k, want)
 						}
 					}
 				}
-				if h.Touched(f.id) {
-					require.Equal(t, f.rows, next)
+				if h.Touched(f.ID) {
+					require.Equal(t, f.Rows, next)
 				}
 			}
 		}

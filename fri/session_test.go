@@ -59,14 +59,14 @@ func TestSessionAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		s := sessions[rapid.SampledFrom(sizes).Draw(t, "bytes")]
-		h, err := s.Open(m.history.Encode(), 0)
+		h, err := s.Open(m.History.Encode(), 0)
 		require.NoError(t, err)
 		checkPrimitives(t, m, h)
 		if rapid.Bool().Draw(t, "clear") {
 			fri.ClearCache(s)
 		}
 		for i, a := range questions(m) {
-			if got, want := h.Translate(a), m.translate(a); i%7 == 0 && got != want {
+			if got, want := h.Translate(a), m.Translate(a); i%7 == 0 && got != want {
 				require.Fail(t, "wrong answer", "%v: got %v, want %v", a, got, want)
 			}
 		}

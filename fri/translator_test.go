@@ -11,41 +11,42 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/table"
 )
 
 // questions are addresses of every fragment that the model ever had, ascending:
 // all of small ones, every few of large ones and those around the edges of blocks,
 // words and groups, and some that no row ever had.
-func questions(m *model) []table.RowAddr {
+func questions(m *fritest.Model) []table.RowAddr {
 	var out []table.RowAddr
-	for _, f := range m.all {
-		step := 1 + f.rows/1500
+	for _, f := range m.All {
+		step := 1 + f.Rows/1500
 		var at []uint64
-		for o := uint64(0); o < f.rows; o += step {
+		for o := uint64(0); o < f.Rows; o += step {
 			at = append(at, o)
 		}
-		for _, edge := range []uint64{64, 128, 4096, 65536, f.rows} {
+		for _, edge := range []uint64{64, 128, 4096, 65536, f.Rows} {
 			at = append(at, edge-1, edge, edge+1)
 		}
 		at = append(at, 1<<32-1)
 		slices.Sort(at)
 		for _, o := range slices.Compact(at) {
-			out = append(out, table.NewRowAddr(f.id, uint32(o)))
+			out = append(out, table.NewRowAddr(f.ID, uint32(o)))
 		}
 	}
-	out = append(out, table.NewRowAddr(m.next+7, 0), 1<<64-1, 0)
+	out = append(out, table.NewRowAddr(m.Next+7, 0), 1<<64-1, 0)
 	slices.Sort(out)
 	return out
 }
 
 // checkPrimitives compares every way to ask a history with the model.
-func checkPrimitives(t require.TestingT, m *model, h *fri.History) {
+func checkPrimitives(t require.TestingT, m *fritest.Model, h *fri.History) {
 	asked := questions(m)
 	tr := h.Translator()
 	want := make([]fri.Translation, len(asked))
 	for i, a := range asked {
-		want[i] = m.translate(a)
+		want[i] = m.Translate(a)
 		got, err := tr.Translate(a)
 		if err != nil || got != want[i] {
 			require.Fail(t, "wrong answer", "%v: got %v, want %v, error %v", a, got, want[i], err)
@@ -79,25 +80,25 @@ func checkPrimitives(t require.TestingT, m *model, h *fri.History) {
 	check("batch", h.Translator().TranslateBatch, order)
 	check("sorted, asked in disorder", tr.TranslateSorted, order)
 
-	for _, f := range m.all {
+	for _, f := range m.All {
 		checkRuns(t, m, h, f)
 	}
-	for range h.Runs(m.next + 7) {
+	for range h.Runs(m.Next + 7) {
 		require.Fail(t, "runs of a fragment that never was")
 	}
 }
 
 // checkRuns: the runs of a fragment cover its rows, are true at both ends and are
 // maximal.
-func checkRuns(t require.TestingT, m *model, h *fri.History, f fragment) {
+func checkRuns(t require.TestingT, m *fritest.Model, h *fri.History, f fritest.Fragment) {
 	next, any := uint64(0), false
 	var prev fri.Run
-	for run, err := range h.Runs(f.id) {
-		if err != nil || run.From != table.NewRowAddr(f.id, uint32(next)) || run.Len == 0 {
+	for run, err := range h.Runs(f.ID) {
+		if err != nil || run.From != table.NewRowAddr(f.ID, uint32(next)) || run.Len == 0 {
 			require.Fail(t, "wrong run", "%v, error %v, want one from row %d on", run, err, next)
 		}
 		for _, i := range []uint64{0, run.Len / 2, run.Len - 1} {
-			want := m.translate(run.From + table.RowAddr(i))
+			want := m.Translate(run.From + table.RowAddr(i))
 			got := fri.Translation{State: fri.Moved, Addr: run.To + table.RowAddr(i)}
 			if run.Deleted {
 				got = fri.Translation{State: fri.Deleted}
@@ -114,46 +115,42 @@ func checkRuns(t require.TestingT, m *model, h *fri.History, f fragment) {
 		next += run.Len
 		prev, any = run, true
 	}
-	require.Equal(t, h.Touched(f.id), any)
+	require.Equal(t, h.Touched(f.ID), any)
 	if any {
-		require.Equal(t, f.rows, next, "rows of fragment %d in runs", f.id)
+		require.Equal(t, f.Rows, next, "rows of fragment %d in runs", f.ID)
 	}
 }
 
 func TestPrimitivesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		checkPrimitives(t, m, m.history)
+		checkPrimitives(t, m, m.History)
 	})
 }
 
 // Chains of up to two hundred rewrites, each of what the one before it wrote.
 func TestPrimitivesOnStackedTransitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, history: &fri.History{}, version: 1}
-		m.add(rapid.Uint64Range(1, 40).Draw(t, "rows"))
-		m.add(rapid.Uint64Range(1, 40).Draw(t, "rows"))
+		m := fritest.New(0)
+		m.Add(rapid.Uint64Range(1, 40).Draw(t, "rows"))
+		m.Add(rapid.Uint64Range(1, 40).Draw(t, "rows"))
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		sparse := rapid.Bool().Draw(t, "few deletions")
 		for range rapid.SampledFrom([]int{1, 2, 3, 5, 7, 10, 20, 50, 200}).Draw(t, "stacked") {
 			var at []int
-			for i := range m.live {
-				f := &m.live[i]
+			for i := range m.Live {
+				f := &m.Live[i]
 				if !sparse || rng.IntN(10) == 0 {
-					f.dead = f.dead.Union(deletion.Of(uint32(rng.Uint64N(f.rows))))
+					f.Dead = f.Dead.Union(deletion.Of(uint32(rng.Uint64N(f.Rows))))
 				}
 				at = append(at, i)
 			}
 			if len(at) == 0 {
 				break
 			}
-			tr := m.compact(t, at, []uint64{rng.Uint64N(60)}, rng.IntN(2) == 0)
-			m.version++
-			h, err := m.history.Append(m.version, tr)
-			require.NoError(t, err)
-			m.history = h
+			m.Commit(t, m.Compact(t, at, []uint64{rng.Uint64N(60)}, rng.IntN(2) == 0))
 		}
-		checkPrimitives(t, m, m.history)
+		checkPrimitives(t, m, m.History)
 	})
 }
 
@@ -176,18 +173,18 @@ func TestForms(t *testing.T) {
 			"second block": deletion.Range(min(65536, rows), min(2*65536, rows)),
 		} {
 			t.Run(fmt.Sprintf("%d/%s", rows, name), func(t *testing.T) {
-				m := &model{moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, history: &fri.History{}, version: 1}
-				m.add(3)
-				m.add(rows)
-				m.live[1].dead = dead
-				tr := m.compact(t, []int{0, 1}, []uint64{0, 2, rows / 2, 0}, false)
-				h, err := m.history.Append(2, tr)
+				m := fritest.New(0)
+				m.Add(3)
+				m.Add(rows)
+				m.Live[1].Dead = dead
+				tr := m.Compact(t, []int{0, 1}, []uint64{0, 2, rows / 2, 0}, false)
+				h, err := m.History.Append(2, tr)
 				require.NoError(t, err)
 				checkPrimitives(t, m, h)
-				f := m.all[1]
-				for o := range f.rows {
-					a := table.NewRowAddr(f.id, uint32(o))
-					if got, want := h.Translate(a), m.translate(a); got != want {
+				f := m.All[1]
+				for o := range f.Rows {
+					a := table.NewRowAddr(f.ID, uint32(o))
+					if got, want := h.Translate(a), m.Translate(a); got != want {
 						t.Fatalf("%v: got %v, want %v", a, got, want)
 					}
 				}

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/table"
 )
 
 // trimModel is a table whose history is trimmed while it is compacted and its
 // indexes are built, re-targeted and remapped by writers of different habits.
 type trimModel struct {
-	*model
+	*fritest.Model
 	indexes []modelIndex
 	// building are indexes whose builder has read the table and not committed.
 	building []modelIndex
@@ -40,7 +41,7 @@ type holder struct {
 }
 
 func (m *trimModel) commit() {
-	m.version++
+	m.Version++
 	var now []table.IndexMeta
 	for _, x := range m.indexes {
 		x.Coverage = slices.Clone(x.Coverage)
@@ -51,10 +52,10 @@ func (m *trimModel) commit() {
 
 // liveAddrs are the addresses of the rows of some fragments that are not deleted.
 func (m *trimModel) liveAddrs(over func(table.FragmentID) bool) (out []table.RowAddr) {
-	for _, f := range m.live {
-		for o := range f.rows {
-			if over(f.id) && !f.dead.Contains(uint32(o)) {
-				out = append(out, table.NewRowAddr(f.id, uint32(o)))
+	for _, f := range m.Live {
+		for o := range f.Rows {
+			if over(f.ID) && !f.Dead.Contains(uint32(o)) {
+				out = append(out, table.NewRowAddr(f.ID, uint32(o)))
 			}
 		}
 	}
@@ -65,15 +66,15 @@ func (m *trimModel) liveAddrs(over func(table.FragmentID) bool) (out []table.Row
 func (m *trimModel) begin(t *rapid.T) {
 	m.made++
 	x := modelIndex{IndexMeta: table.IndexMeta{
-		UUID: table.UUID{m.made}, Name: string(rune('a' + m.made%26)), DatasetVersion: m.version,
+		UUID: table.UUID{m.made}, Name: string(rune('a' + m.made%26)), DatasetVersion: m.Version,
 		CoverageKnown: rapid.IntRange(0, 9).Draw(t, "unknown") > 0,
 		Reuse:         rapid.SampledFrom([]table.ReuseSupport{table.ReuseThrough, table.ReuseThrough, table.ReuseMasked, table.ReuseRefuses}).Draw(t, "kind"),
 	}}
 	covers := map[table.FragmentID]bool{}
-	for _, f := range m.live {
+	for _, f := range m.Live {
 		if rapid.IntRange(0, 3).Draw(t, "covered") > 0 {
-			covers[f.id] = true
-			x.Coverage = append(x.Coverage, f.id)
+			covers[f.ID] = true
+			x.Coverage = append(x.Coverage, f.ID)
 		}
 	}
 	x.entries = m.liveAddrs(func(id table.FragmentID) bool { return covers[id] })
@@ -89,7 +90,7 @@ func (m *trimModel) finish() {
 	x := m.building[0]
 	m.building = m.building[1:]
 	for _, a := range x.entries {
-		if !slices.ContainsFunc(m.live, func(f fragment) bool { return f.id == a.Fragment() }) {
+		if !slices.ContainsFunc(m.Live, func(f fritest.Fragment) bool { return f.ID == a.Fragment() }) {
 			return
 		}
 	}
@@ -101,35 +102,35 @@ func (m *trimModel) finish() {
 // it to whoever commits next, or mask it.
 func (m *trimModel) rewrite(t *rapid.T) {
 	var ts []*fri.Transition
-	limit := m.next
+	limit := m.Next
 	for range rapid.IntRange(1, 2).Draw(t, "groups") {
 		var at []int
-		for i, f := range m.live {
-			if f.id < limit && rapid.IntRange(0, 2).Draw(t, "take") > 0 {
+		for i, f := range m.Live {
+			if f.ID < limit && rapid.IntRange(0, 2).Draw(t, "take") > 0 {
 				at = append(at, i)
 			}
 		}
 		if len(at) > 0 {
-			first := m.live[at[0]].id
-			ts = append(ts, m.compact(t, at, rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 2).Draw(t, "sizes"), false))
-			m.committed[first] = m.version + 1
+			first := m.Live[at[0]].ID
+			ts = append(ts, m.Compact(t, at, rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 2).Draw(t, "sizes"), false))
+			m.committed[first] = m.Version + 1
 		}
 	}
 	if len(ts) == 0 {
 		return
 	}
-	recorded := m.version + 1
-	if n := m.history.Len(); rapid.Bool().Draw(t, "stock") {
+	recorded := m.Version + 1
+	if n := m.History.Len(); rapid.Bool().Draw(t, "stock") {
 		recorded -= rapid.Uint64Range(0, 3).Draw(t, "held")
 		if n > 0 {
-			recorded = max(recorded, m.history.At(n-1).DatasetVersion())
+			recorded = max(recorded, m.History.At(n-1).DatasetVersion())
 		}
 		recorded = max(recorded, 1)
-		recorded = min(recorded, m.version+1)
+		recorded = min(recorded, m.Version+1)
 	}
-	h, err := m.history.Append(recorded, ts...)
+	h, err := m.History.Append(recorded, ts...)
 	require.NoError(t, err)
-	m.history = h
+	m.History = h
 	if rapid.Bool().Draw(t, "retarget") {
 		m.retarget()
 	}
@@ -144,7 +145,7 @@ func (m *trimModel) rewrite(t *rapid.T) {
 func (m *trimModel) retarget() {
 	for i, x := range m.indexes {
 		if x.CoverageKnown {
-			m.indexes[i].Coverage, _ = m.history.Follow(x.Coverage)
+			m.indexes[i].Coverage, _ = m.History.Follow(x.Coverage)
 		}
 	}
 }
@@ -155,12 +156,12 @@ func (m *trimModel) remap(i int) {
 	x := m.indexes[i]
 	m.made++
 	out := modelIndex{IndexMeta: x.IndexMeta}
-	out.UUID, out.DatasetVersion = table.UUID{m.made}, m.version
+	out.UUID, out.DatasetVersion = table.UUID{m.made}, m.Version
 	if x.CoverageKnown {
-		out.Coverage, _ = m.history.Follow(x.Coverage)
+		out.Coverage, _ = m.History.Follow(x.Coverage)
 	}
 	for _, a := range x.entries {
-		to := m.history.Translate(a)
+		to := m.History.Translate(a)
 		if to.State != fri.Deleted && (!x.CoverageKnown || slices.Contains(out.Coverage, to.Addr.Fragment())) {
 			out.entries = append(out.entries, to.Addr)
 		}
@@ -175,7 +176,7 @@ func (m *trimModel) trim(t *rapid.T) {
 	for _, x := range m.indexes {
 		trimming.Indexes = append(trimming.Indexes, x.IndexMeta)
 	}
-	for _, tr := range m.history.All() {
+	for _, tr := range m.History.All() {
 		v := m.committed[tr.Sources()[0].ID]
 		c := fri.Commit{Version: max(v, m.oldest)}
 		if v > m.oldest {
@@ -183,20 +184,20 @@ func (m *trimModel) trim(t *rapid.T) {
 		}
 		trimming.Commits = append(trimming.Commits, c)
 	}
-	trimming.OldestReader = rapid.SampledFrom([]uint64{0, 0, m.version, max(m.version, 4) - 3}).Draw(t, "readers")
+	trimming.OldestReader = rapid.SampledFrom([]uint64{0, 0, m.Version, max(m.Version, 4) - 3}).Draw(t, "readers")
 	since := trimming.OldestReader
 	if since == 0 {
-		since = m.version
+		since = m.Version
 	}
 	m.holders = slices.DeleteFunc(m.holders, func(h holder) bool { return h.version < since })
-	kept, dropped, err := m.history.Trim(trimming)
+	kept, dropped, err := m.History.Trim(trimming)
 	require.NoError(t, err)
 	if len(dropped) == 0 {
 		return
 	}
 	stored, err := fri.Decode(kept.Encode(), 0)
 	require.NoError(t, err)
-	m.history = stored
+	m.History = stored
 	m.commit()
 }
 
@@ -204,19 +205,19 @@ func (m *trimModel) trim(t *rapid.T) {
 // its row is now.
 func (m *trimModel) check(t *rapid.T) {
 	for _, x := range m.indexes {
-		claims, _ := m.history.Follow(x.Coverage)
+		claims, _ := m.History.Follow(x.Coverage)
 		for _, a := range x.entries {
-			want := m.translate(a)
+			want := m.Translate(a)
 			if x.Reuse == table.ReuseMasked && x.CoverageKnown && !slices.Contains(claims, want.Addr.Fragment()) {
 				continue // nobody looks there
 			}
-			require.Equal(t, want, withoutUnaffected(m.history.Translate(a), want), "index %s of version %d, row at %v", x.Name, x.DatasetVersion, a)
+			require.Equal(t, want, withoutUnaffected(m.History.Translate(a), want), "index %s of version %d, row at %v", x.Name, x.DatasetVersion, a)
 		}
 	}
 	for _, h := range m.holders {
 		for _, a := range h.addrs {
-			want := m.translate(a)
-			require.Equal(t, want, withoutUnaffected(m.history.Translate(a), want), "row at %v of version %d", a, h.version)
+			want := m.Translate(a)
+			require.Equal(t, want, withoutUnaffected(m.History.Translate(a), want), "row at %v of version %d", a, h.version)
 		}
 	}
 }
@@ -236,20 +237,21 @@ func TestTrimAgainstModel(t *testing.T) {
 	trims := 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := &trimModel{
-			model:     &model{moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, history: &fri.History{}},
+			Model:     fritest.New(0),
 			committed: map[table.FragmentID]uint64{}, oldest: 1,
 		}
+		m.Version = 0 // the first commit makes version 1
 		m.commit()
 		for range rapid.IntRange(2, 40).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{
 				"insert", "insert", "delete", "begin", "begin", "finish", "rewrite", "rewrite", "rewrite", "persist", "remap", "drop", "clean up", "hold", "trim", "trim",
 			}).Draw(t, "step") {
 			case "insert":
-				m.add(rapid.Uint64Range(1, 8).Draw(t, "rows"))
+				m.Add(rapid.Uint64Range(1, 8).Draw(t, "rows"))
 				m.commit()
 			case "delete":
-				for i := range m.live {
-					m.live[i].dead = drawDead(t, m.live[i])
+				for i := range m.Live {
+					m.Live[i].DrawDeletions(t)
 				}
 				m.commit()
 			case "begin":
@@ -274,13 +276,13 @@ func TestTrimAgainstModel(t *testing.T) {
 					}
 				}
 			case "clean up":
-				m.oldest = rapid.Uint64Range(m.oldest, m.version).Draw(t, "oldest")
+				m.oldest = rapid.Uint64Range(m.oldest, m.Version).Draw(t, "oldest")
 			case "hold":
-				m.holders = append(m.holders, holder{m.version, m.liveAddrs(func(table.FragmentID) bool { return true })})
+				m.holders = append(m.holders, holder{m.Version, m.liveAddrs(func(table.FragmentID) bool { return true })})
 			case "trim":
-				n := m.history.Len()
+				n := m.History.Len()
 				m.trim(t)
-				trims += n - m.history.Len()
+				trims += n - m.History.Len()
 			}
 			m.check(t)
 		}

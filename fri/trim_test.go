@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -101,15 +102,15 @@ func digestNames(tr *fri.Transition) string {
 // Trimming what was trimmed changes nothing, and a trim of a part of one commit
 // carries the rest of it.
 func TestTrimKeepsTheRest(t *testing.T) {
-	m := &model{next: 0, moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, history: &fri.History{}, version: 1}
+	m := fritest.New(0)
 	for range 6 {
-		m.add(5)
+		m.Add(5)
 	}
-	a := m.compact(t, []int{0, 1}, nil, false) // 6
-	b := m.compact(t, []int{0, 1}, nil, false) // 7
-	h, err := m.history.Append(2, a, b)
+	a := m.Compact(t, []int{0, 1}, nil, false) // 6
+	b := m.Compact(t, []int{0, 1}, nil, false) // 7
+	h, err := m.History.Append(2, a, b)
 	require.NoError(t, err)
-	c := m.compact(t, []int{0, 1}, nil, false) // 4 5
+	c := m.Compact(t, []int{0, 1}, nil, false) // 4 5
 	h, err = h.Append(3, c)
 	require.NoError(t, err)
 
@@ -143,15 +144,15 @@ func TestTrimKeepsTheRest(t *testing.T) {
 // Transitions in the form of index version 1 record no version of their own, and
 // are carried or dropped one by one.
 func TestTrimTagged(t *testing.T) {
-	m := &model{moves: map[table.RowAddr]table.RowAddr{}, dropped: map[table.RowAddr]bool{}, history: &fri.History{}, version: 1}
+	m := fritest.New(0)
 	for range 4 {
-		m.add(5)
+		m.Add(5)
 	}
-	h, err := m.history.Append(2, m.compact(t, []int{0}, nil, false)) // 4
+	h, err := m.History.Append(2, m.Compact(t, []int{0}, nil, false)) // 4
 	require.NoError(t, err)
 	h, err = h.Upgrade(1)
 	require.NoError(t, err)
-	a, b := m.compact(t, []int{0}, nil, false), m.compact(t, []int{0}, nil, false) // 1 -> 5, 2 -> 6
+	a, b := m.Compact(t, []int{0}, nil, false), m.Compact(t, []int{0}, nil, false) // 1 -> 5, 2 -> 6
 	h, err = h.Append(3, a, b)
 	require.NoError(t, err)
 	x := table.IndexMeta{Name: "x", Coverage: []table.FragmentID{2}, CoverageKnown: true, DatasetVersion: 1, Reuse: table.ReuseThrough}

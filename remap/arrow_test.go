@@ -12,6 +12,7 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/remap"
 	"github.com/rehome-db/rehome/table"
 )
@@ -38,13 +39,13 @@ func drawArray(t *rapid.T, mem memory.Allocator, addrs []table.RowAddr) (arr *ar
 }
 
 // wantArray is what becomes of the entries: nil for null.
-func wantArray(m *model, addrs []table.RowAddr, valid []bool, drop bool) (out []*uint64, kept []bool, c remap.Counts) {
+func wantArray(m *fritest.Model, addrs []table.RowAddr, valid []bool, drop bool) (out []*uint64, kept []bool, c remap.Counts) {
 	for i, a := range addrs {
 		keep := true
 		if !valid[i] {
 			out = append(out, nil)
 		} else {
-			switch tr := m.translate(a); tr.State {
+			switch tr := m.Translate(a); tr.State {
 			case fri.Deleted:
 				c.Deleted++
 				keep = false
@@ -81,26 +82,42 @@ func requireArray(t require.TestingT, want []*uint64, got *array.Uint64) {
 	require.Equal(t, nulls, got.NullN())
 }
 
-func TestArrayAgainstModel(t *testing.T) {
+// arrayCase is an array of addresses of a model. What is allocated with mem must be
+// released by whoever did it.
+type arrayCase struct {
+	m     *fritest.Model
+	addrs []table.RowAddr
+	arr   *array.Uint64
+	valid []bool
+	mem   *memory.CheckedAllocator
+}
+
+// checkArrays checks arrays that are drawn, and that nothing of any is left.
+func checkArrays(t *testing.T, check func(*rapid.T, arrayCase)) {
 	rapid.Check(t, func(t *rapid.T) {
-		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		defer mem.AssertSize(t, 0)
-		m := drawModel(t)
-		addrs := m.drawAddrs(t)
-		arr, valid := drawArray(t, mem, addrs)
-		defer arr.Release()
+		c := arrayCase{m: drawModel(t), mem: memory.NewCheckedAllocator(memory.DefaultAllocator)}
+		defer c.mem.AssertSize(t, 0)
+		c.addrs = drawAddrs(t, c.m)
+		c.arr, c.valid = drawArray(t, c.mem, c.addrs)
+		defer c.arr.Release()
+		check(t, c)
+	})
+}
+
+func TestArrayAgainstModel(t *testing.T) {
+	checkArrays(t, func(t *rapid.T, c arrayCase) {
 		for _, drop := range []bool{false, true} {
-			r := remap.New(m.history, remap.Options{DropDeleted: drop, Allocator: mem})
-			got, counts, err := r.Array(arr)
+			r := remap.New(c.m.History, remap.Options{DropDeleted: drop, Allocator: c.mem})
+			got, counts, err := r.Array(c.arr)
 			require.NoError(t, err)
-			want, _, wantCounts := wantArray(m, addrs, valid, drop)
+			want, _, wantCounts := wantArray(c.m, c.addrs, c.valid, drop)
 			require.Equal(t, wantCounts, counts)
 			requireArray(t, want, got)
 			got.Release()
 		}
-		for i, a := range addrs { // the input is as it was
-			require.EqualValues(t, a, arr.Value(i))
-			require.Equal(t, valid[i], arr.IsValid(i))
+		for i, a := range c.addrs { // the input is as it was
+			require.EqualValues(t, a, c.arr.Value(i))
+			require.Equal(t, c.valid[i], c.arr.IsValid(i))
 		}
 	})
 }
@@ -108,23 +125,17 @@ func TestArrayAgainstModel(t *testing.T) {
 // TestRecordAgainstModel: a row goes from all columns or from none, and keeps what
 // stood beside its address.
 func TestRecordAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		defer mem.AssertSize(t, 0)
-		m := drawModel(t)
-		addrs := m.drawAddrs(t)
-		arr, valid := drawArray(t, mem, addrs)
-		defer arr.Release()
+	checkArrays(t, func(t *rapid.T, c arrayCase) {
 		md := arrow.NewMetadata([]string{"k"}, []string{"v"})
 		schema := arrow.NewSchema([]arrow.Field{
 			{Name: "value", Type: arrow.BinaryTypes.String},
 			{Name: "_rowaddr", Type: arrow.PrimitiveTypes.Uint64, Nullable: true},
 			{Name: "items", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)},
 		}, &md)
-		names, items := array.NewStringBuilder(mem), array.NewListBuilder(mem, arrow.PrimitiveTypes.Int32)
+		names, items := array.NewStringBuilder(c.mem), array.NewListBuilder(c.mem, arrow.PrimitiveTypes.Int32)
 		defer names.Release()
 		defer items.Release()
-		for i := range addrs {
+		for i := range c.addrs {
 			names.Append(fmt.Sprint("row ", i))
 			items.Append(true)
 			for j := range i % 3 {
@@ -134,14 +145,14 @@ func TestRecordAgainstModel(t *testing.T) {
 		nameCol, itemCol := names.NewArray(), items.NewArray()
 		defer nameCol.Release()
 		defer itemCol.Release()
-		rec := array.NewRecordBatch(schema, []arrow.Array{nameCol, arr, itemCol}, int64(len(addrs)))
+		rec := array.NewRecordBatch(schema, []arrow.Array{nameCol, c.arr, itemCol}, int64(len(c.addrs)))
 		defer rec.Release()
 
-		r := remap.New(m.history, remap.Options{Allocator: mem})
+		r := remap.New(c.m.History, remap.Options{Allocator: c.mem})
 		got, counts, err := r.Record(rec, 1)
 		require.NoError(t, err)
 		defer got.Release()
-		want, kept, wantCounts := wantArray(m, addrs, valid, true)
+		want, kept, wantCounts := wantArray(c.m, c.addrs, c.valid, true)
 		require.Equal(t, wantCounts, counts)
 		require.True(t, schema.Equal(got.Schema()))
 		require.EqualValues(t, len(want), got.NumRows())
@@ -168,7 +179,7 @@ func TestArrayThatNothingTouchesIsItself(t *testing.T) {
 	b.AppendNull()
 	arr := b.NewUint64Array()
 	defer arr.Release()
-	got, counts, err := remap.New(m.history, remap.Options{Allocator: mem}).Array(arr)
+	got, counts, err := remap.New(m.History, remap.Options{Allocator: mem}).Array(arr)
 	require.NoError(t, err)
 	defer got.Release()
 	require.Same(t, arr, got)
@@ -179,9 +190,9 @@ func TestArraysAndRecordsAreRefusedWhole(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer mem.AssertSize(t, 0)
 	m := newModel(0)
-	m.add(10)
-	m.live[0].dead = deletion.Of(4)
-	m.compact(t, []int{0}, nil, false)
+	m.Add(10)
+	m.Live[0].Dead = deletion.Of(4)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
 	b := array.NewUint64Builder(mem)
 	defer b.Release()
 	b.AppendValues([]uint64{3, 4, 99 << 32}, nil)
@@ -189,7 +200,7 @@ func TestArraysAndRecordsAreRefusedWhole(t *testing.T) {
 	arr := b.NewUint64Array()
 	defer arr.Release()
 
-	strict := remap.New(m.history, remap.Options{Strict: true, Allocator: mem})
+	strict := remap.New(m.History, remap.Options{Strict: true, Allocator: mem})
 	var outside *remap.OutsideError
 	_, _, err := strict.Array(arr)
 	require.ErrorAs(t, err, &outside)
@@ -214,7 +225,7 @@ func TestArraysAndRecordsAreRefusedWhole(t *testing.T) {
 	rec := array.NewRecordBatch(schema, []arrow.Array{arr, nameCol, reeCol}, 4)
 	defer rec.Release()
 
-	r := remap.New(m.history, remap.Options{Allocator: mem})
+	r := remap.New(m.History, remap.Options{Allocator: mem})
 	_, _, err = r.Record(rec, 0)
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	require.ErrorContains(t, err, `column "runs"`)

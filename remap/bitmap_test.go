@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/remap"
 	"github.com/rehome-db/rehome/table"
 )
 
-func wantSet(m *model, addrs []table.RowAddr) ([]uint64, remap.Counts) {
+func wantSet(m *fritest.Model, addrs []table.RowAddr) ([]uint64, remap.Counts) {
 	distinct := slices.Compact(slices.Sorted(slices.Values(addrs)))
 	kept, _, _, c := naive(m, distinct)
 	var out []uint64
@@ -26,7 +27,7 @@ func wantSet(m *model, addrs []table.RowAddr) ([]uint64, remap.Counts) {
 	return slices.Compact(out), c
 }
 
-func checkBitmap(t require.TestingT, m *model, r *remap.Remapper, addrs []table.RowAddr) {
+func checkBitmap(t require.TestingT, m *fritest.Model, r *remap.Remapper, addrs []table.RowAddr) {
 	bm := roaring64.New()
 	for _, a := range addrs {
 		bm.Add(uint64(a))
@@ -46,16 +47,16 @@ func checkBitmap(t require.TestingT, m *model, r *remap.Remapper, addrs []table.
 func TestBitmapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.history, remap.Options{})
-		checkBitmap(t, m, r, m.drawAddrs(t))
-		checkBitmap(t, m, r, m.drawAddrs(t))
+		r := remap.New(m.History, remap.Options{})
+		checkBitmap(t, m, r, drawAddrs(t, m))
+		checkBitmap(t, m, r, drawAddrs(t, m))
 	})
 }
 
 func TestBitmapOfEverything(t *testing.T) {
 	for _, n := range []int{1, 10, 200} {
 		m := stacked(t, n)
-		checkBitmap(t, m, remap.New(m.history, remap.Options{}), m.everyAddr())
+		checkBitmap(t, m, remap.New(m.History, remap.Options{}), everyAddr(m))
 	}
 }
 
@@ -63,10 +64,10 @@ func TestBitmapOfEverything(t *testing.T) {
 func TestBitmapAcrossContainers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(0)
-		m.add(65536 + 20)
-		m.add(30)
-		m.live[0].dead = drawDead(t, m.live[0])
-		m.compact(t, []int{0, 1}, []uint64{65530}, rapid.Bool().Draw(t, "descending"))
+		m.Add(65536 + 20)
+		m.Add(30)
+		m.Live[0].DrawDeletions(t)
+		m.Commit(t, m.Compact(t, []int{0, 1}, []uint64{65530}, rapid.Bool().Draw(t, "descending")))
 		var addrs []table.RowAddr
 		for _, at := range []uint64{0, 65530, 65536 + 15, 1<<32 - 3} {
 			for i := range rapid.Uint64Range(0, 10).Draw(t, "n") {
@@ -75,7 +76,7 @@ func TestBitmapAcrossContainers(t *testing.T) {
 				}
 			}
 		}
-		checkBitmap(t, m, remap.New(m.history, remap.Options{}), addrs)
+		checkBitmap(t, m, remap.New(m.History, remap.Options{}), addrs)
 	})
 }
 
@@ -83,16 +84,16 @@ func TestBitmapAcrossContainers(t *testing.T) {
 // arrive in the wrong order.
 func TestBitmapFoldsManyRanges(t *testing.T) {
 	m := newModel(0)
-	m.add(150000)
-	m.add(150000)
-	m.compact(t, []int{0}, nil, false)
-	m.compact(t, []int{0}, nil, false) // fragment 1 lands in 3, 0 in 2
-	m.compact(t, []int{0, 1}, nil, false)
+	m.Add(150000)
+	m.Add(150000)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
+	m.Commit(t, m.Compact(t, []int{0}, nil, false)) // fragment 1 lands in 3, 0 in 2
+	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false))
 	var addrs []table.RowAddr
 	for o := uint32(0); o < 150000; o += 2 {
 		addrs = append(addrs, table.NewRowAddr(0, o), table.NewRowAddr(1, o))
 	}
-	checkBitmap(t, m, remap.New(m.history, remap.Options{}), addrs)
+	checkBitmap(t, m, remap.New(m.History, remap.Options{}), addrs)
 }
 
 // treeMap writes the form that bitmap indexes store.
@@ -151,19 +152,19 @@ func readTreeMap(t require.TestingT, data []byte) (addrs []uint64, whole []table
 func TestTreeMapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.history, remap.Options{})
-		addrs := m.drawAddrs(t)
+		r := remap.New(m.History, remap.Options{})
+		addrs := drawAddrs(t, m)
 		// Some fragments are there as a whole, instead of rows of theirs.
 		var whole, stays []table.FragmentID
 		var expanded []table.RowAddr
-		for _, f := range m.all {
-			if f.rows > 0 && rapid.IntRange(0, 4).Draw(t, "whole") == 0 {
-				whole = append(whole, f.id)
-				if _, rewritten := m.history.Consumer(f.id); !rewritten {
-					stays = append(stays, f.id)
+		for _, f := range m.All {
+			if f.Rows > 0 && rapid.IntRange(0, 4).Draw(t, "whole") == 0 {
+				whole = append(whole, f.ID)
+				if _, rewritten := m.History.Consumer(f.ID); !rewritten {
+					stays = append(stays, f.ID)
 				} else {
-					for o := range f.rows {
-						expanded = append(expanded, table.NewRowAddr(f.id, uint32(o)))
+					for o := range f.Rows {
+						expanded = append(expanded, table.NewRowAddr(f.ID, uint32(o)))
 					}
 				}
 			}
@@ -217,9 +218,9 @@ func FuzzRowAddrTreeMap(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0})
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	m := newModel(0)
-	m.add(50)
-	m.compact(f, []int{0}, []uint64{20}, false)
-	r := remap.New(m.history, remap.Options{})
+	m.Add(50)
+	m.Commit(f, m.Compact(f, []int{0}, []uint64{20}, false))
+	r := remap.New(m.History, remap.Options{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out, counts, err := r.RowAddrTreeMap(data)
 		if err != nil {
@@ -238,9 +239,9 @@ func FuzzRowAddrTreeMap(f *testing.F) {
 
 func TestStrictBitmaps(t *testing.T) {
 	m := newModel(0)
-	m.add(20)
-	m.compact(t, []int{0}, nil, false)
-	r := remap.New(m.history, remap.Options{Strict: true})
+	m.Add(20)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
+	r := remap.New(m.History, remap.Options{Strict: true})
 	for _, stranger := range []table.RowAddr{table.NewRowAddr(0, 20), table.NewRowAddr(1, 3), table.NewRowAddr(9, 0)} {
 		var outside *remap.OutsideError
 		_, _, err := r.Bitmap(roaring64.BitmapOf(3, 4, uint64(stranger)))

@@ -13,47 +13,37 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-func drawCoverage(t *rapid.T, m *model) []table.FragmentID {
-	var out []table.FragmentID
-	for _, f := range m.all {
-		if rapid.IntRange(0, 2).Draw(t, "covered") > 0 {
-			out = append(out, f.id)
-		}
-	}
-	return rapid.Permutation(out).Draw(t, "order")
-}
-
 // TestCoverageNeverClaimsAForeignRow: whatever was covered, every row of a
 // fragment that comes was covered row by row; and a fragment whose rows were all
 // covered comes unless a straddle that is reported lies on the way.
 func TestCoverageNeverClaimsAForeignRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		covered := drawCoverage(t, m)
-		r := remap.New(m.history, remap.Options{})
+		covered := m.DrawCoverage(t, "covered")
+		r := remap.New(m.History, remap.Options{})
 		got, err := r.Coverage(covered)
 		require.NoError(t, err)
 		require.True(t, slices.IsSorted(got.Fragments))
 
 		// Rows that the index holds, at today's addresses.
 		holds := map[table.RowAddr]bool{}
-		for _, f := range m.all {
-			if slices.Contains(covered, f.id) {
-				for o := uint64(0); o < f.rows; o++ {
-					if tr := m.translate(table.NewRowAddr(f.id, uint32(o))); tr.State != fri.Deleted {
+		for _, f := range m.All {
+			if slices.Contains(covered, f.ID) {
+				for o := uint64(0); o < f.Rows; o++ {
+					if tr := m.Translate(table.NewRowAddr(f.ID, uint32(o))); tr.State != fri.Deleted {
 						holds[tr.Addr] = true
 					}
 				}
 			}
 		}
-		for _, f := range m.all {
-			if _, rewritten := m.history.Consumer(f.id); rewritten {
-				require.NotContains(t, got.Fragments, f.id, "it is gone")
+		for _, f := range m.All {
+			if _, rewritten := m.History.Consumer(f.ID); rewritten {
+				require.NotContains(t, got.Fragments, f.ID, "it is gone")
 				continue
 			}
-			if slices.Contains(got.Fragments, f.id) {
-				for o := range f.rows {
-					a := table.NewRowAddr(f.id, uint32(o))
+			if slices.Contains(got.Fragments, f.ID) {
+				for o := range f.Rows {
+					a := table.NewRowAddr(f.ID, uint32(o))
 					require.True(t, holds[a], "%v is claimed and was not covered", a)
 				}
 			}
@@ -63,7 +53,7 @@ func TestCoverageNeverClaimsAForeignRow(t *testing.T) {
 		for _, s := range got.Straddles {
 			require.NotEmpty(t, s.Covered)
 			require.NotEmpty(t, s.Missing)
-			tr := m.history.At(s.Transition)
+			tr := m.History.At(s.Transition)
 			require.Len(t, tr.Sources(), len(s.Covered)+len(s.Missing))
 			require.Len(t, tr.Destinations(), len(s.Destinations))
 			for _, d := range s.Destinations {
@@ -98,12 +88,12 @@ func TestCoverageNeverClaimsAForeignRow(t *testing.T) {
 func TestCoverageReportsStraddles(t *testing.T) {
 	m := newModel(0)
 	for range 4 {
-		m.add(10)
+		m.Add(10)
 	}
-	m.compact(t, []int{0, 1}, nil, false) // 0 1 -> 4, covered as a whole
-	m.compact(t, []int{0, 2}, nil, false) // 2 4 -> 5: only 4 is
-	m.compact(t, []int{0, 1}, nil, false) // 3 5 -> 6: only 3 is
-	r := remap.New(m.history, remap.Options{})
+	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false)) // 0 1 -> 4, covered as a whole
+	m.Commit(t, m.Compact(t, []int{0, 2}, nil, false)) // 2 4 -> 5: only 4 is
+	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false)) // 3 5 -> 6: only 3 is
+	r := remap.New(m.History, remap.Options{})
 	got, err := r.Coverage([]table.FragmentID{3, 1, 0})
 	require.NoError(t, err)
 	require.Empty(t, got.Fragments)
@@ -117,7 +107,7 @@ func TestCoverageReportsStraddles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, remap.Coverage{Fragments: []table.FragmentID{6, 77}}, got)
 
-	strict := remap.New(m.history, remap.Options{Strict: true})
+	strict := remap.New(m.History, remap.Options{Strict: true})
 	_, err = strict.Coverage([]table.FragmentID{0, 1, 2, 3, 77})
 	require.ErrorIs(t, err, table.ErrNotFound)
 	_, _, err = strict.CoverageBitmap(roaring.BitmapOf(77))

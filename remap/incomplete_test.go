@@ -23,11 +23,11 @@ import (
 // 3 (4 rows), something unknown rewrote 3 into 9, and 1 (100 rows) became 4.
 func incomplete(t require.TestingT) *fri.History {
 	m := newModel(0)
-	m.add(10)
-	m.add(100)
-	m.live[0].dead = deletion.Of(4)
-	m.compact(t, []int{0}, []uint64{5}, false)
-	m.compact(t, []int{0}, nil, false)
+	m.Add(10)
+	m.Add(100)
+	m.Live[0].Dead = deletion.Of(4)
+	m.Commit(t, m.Compact(t, []int{0}, []uint64{5}, false))
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
 	digest := func(id, rows uint64) []byte {
 		d := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), id)
 		return protowire.AppendVarint(protowire.AppendTag(d, 2, protowire.VarintType), rows)
@@ -36,10 +36,23 @@ func incomplete(t require.TestingT) *fri.History {
 		return protowire.AppendBytes(protowire.AppendTag(dst, num, protowire.BytesType), v)
 	}
 	unknown := field(field(field(nil, 1, digest(3, 4)), 2, digest(9, 4)), 99, []byte("a mapping of the future"))
-	h, err := fri.Decode(field(m.history.Encode(), 2, unknown), 1)
+	h, err := fri.Decode(field(m.History.Encode(), 2, unknown), 1)
 	require.NoError(t, err)
 	require.False(t, h.Complete())
 	return h
+}
+
+// refusedBy is a check that an error is why rows of exactly these fragments cannot be
+// translated, and says so.
+func refusedBy(t *testing.T, why error, message string) func(err error, ids ...table.FragmentID) {
+	return func(err error, ids ...table.FragmentID) {
+		t.Helper()
+		var bad *remap.UntranslatableError
+		require.ErrorAs(t, err, &bad)
+		require.Equal(t, ids, bad.Fragments)
+		require.ErrorIs(t, err, why)
+		require.ErrorContains(t, err, message)
+	}
 }
 
 func TestWhatCannotBeTranslatedIsNamedAndNothingChanges(t *testing.T) {
@@ -48,14 +61,7 @@ func TestWhatCannotBeTranslatedIsNamedAndNothingChanges(t *testing.T) {
 	other, ends, gone := table.NewRowAddr(1, 7), table.NewRowAddr(0, 9), table.NewRowAddr(3, 0)
 	require.EqualValues(t, 2, mustAddr(t, r, table.NewRowAddr(0, 0)).Addr.Fragment(), "rows of 0 that are in 2 have an answer")
 
-	refused := func(err error, ids ...table.FragmentID) {
-		t.Helper()
-		var bad *remap.UntranslatableError
-		require.ErrorAs(t, err, &bad)
-		require.Equal(t, ids, bad.Fragments)
-		require.ErrorIs(t, err, table.ErrUnsupported)
-		require.ErrorContains(t, err, "remap: fragment")
-	}
+	refused := refusedBy(t, table.ErrUnsupported, "remap: fragment")
 	_, err := r.Addr(ends)
 	refused(err, 0)
 	_, err = r.Addr(gone)
@@ -121,17 +127,17 @@ func mustAddr(t *testing.T, r *remap.Remapper, a table.RowAddr) fri.Translation 
 // asked for: in the middle of a large input, after parts of it were translated.
 func TestDamageLeavesEverythingAsItWas(t *testing.T) {
 	m := newModel(0)
-	m.add(20000)
-	m.add(20000)
-	for i := range m.live {
+	m.Add(20000)
+	m.Add(20000)
+	for i := range m.Live {
 		var odd []uint32
 		for o := uint32(1); o < 20000; o += 2 {
 			odd = append(odd, o)
 		}
-		m.live[i].dead = deletion.Of(odd...)
+		m.Live[i].Dead = deletion.Of(odd...)
 	}
-	m.compact(t, []int{0, 1}, nil, false)
-	content := m.history.Encode()
+	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false))
+	content := m.History.Encode()
 	// The last rows of fragment 1's bitmap, a dense one: two bits too many.
 	at := bytes.LastIndex(content, []byte{0x55, 0x55, 0x55, 0x55})
 	require.Positive(t, at)
@@ -143,7 +149,7 @@ func TestDamageLeavesEverythingAsItWas(t *testing.T) {
 	r := remap.New(h, remap.Options{})
 	var addrs []table.RowAddr
 	for range 3 { // more than a copy is made of
-		addrs = append(addrs, m.everyAddr()...)
+		addrs = append(addrs, everyAddr(m)...)
 	}
 	was := slices.Clone(addrs)
 	var bad *remap.UntranslatableError
@@ -169,15 +175,15 @@ func TestDamageLeavesEverythingAsItWas(t *testing.T) {
 // for. If it cannot be read now it may be later, so nothing of the failure sticks.
 func TestLabelsThatCannotBeReadLeaveEverythingAsItWas(t *testing.T) {
 	m := newModel(0)
-	m.tagged(t)
-	m.add(10)
-	m.add(90000)
-	m.compact(t, []int{0}, nil, false)
-	m.partition(t, []int{0}, 3, func(i int) uint16 { return uint16(i % 3) })
-	labels := m.labels
-	m.labels = nil
-	r := remap.New(m.history, remap.Options{})
-	addrs := m.everyAddr()
+	tag(t, m)
+	m.Add(10)
+	m.Add(90000)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
+	m.Commit(t, partition(t, m, []int{0}, 3, func(i int) uint16 { return uint16(i % 3) }))
+	labels := m.Labels
+	m.Labels = nil
+	r := remap.New(m.History, remap.Options{})
+	addrs := everyAddr(m)
 	was := slices.Clone(addrs)
 	var bad *remap.UntranslatableError
 	_, _, err := remap.Slice(r, addrs)
@@ -190,7 +196,7 @@ func TestLabelsThatCannotBeReadLeaveEverythingAsItWas(t *testing.T) {
 	_, _, err = r.Bitmap(set)
 	require.ErrorAs(t, err, &bad)
 
-	m.labels = labels
+	m.Labels = labels
 	checkSlices(t, m, r, addrs)
 	checkBitmap(t, m, r, addrs)
 }
@@ -199,21 +205,14 @@ func TestLabelsThatCannotBeReadLeaveEverythingAsItWas(t *testing.T) {
 // table's own list of fragments tells such an address from one that stands.
 func TestAnswersOutsideTheTableAreRefused(t *testing.T) {
 	m := newModel(5)
-	m.add(10)
-	m.add(10)
-	m.live[0].dead = deletion.Of(4)
-	m.compact(t, []int{0}, nil, false) // 5 -> 7; 4 was rewritten once, and trimmed
-	r := remap.New(m.history, remap.Options{Current: []table.FragmentID{6, 7}})
+	m.Add(10)
+	m.Add(10)
+	m.Live[0].Dead = deletion.Of(4)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false)) // 5 -> 7; 4 was rewritten once, and trimmed
+	r := remap.New(m.History, remap.Options{Current: []table.FragmentID{6, 7}})
 	lost, dead, fine := table.NewRowAddr(4, 0), table.NewRowAddr(5, 4), table.NewRowAddr(5, 5)
 
-	refused := func(err error, ids ...table.FragmentID) {
-		t.Helper()
-		var bad *remap.UntranslatableError
-		require.ErrorAs(t, err, &bad)
-		require.Equal(t, ids, bad.Fragments)
-		require.ErrorIs(t, err, table.ErrNotFound)
-		require.ErrorContains(t, err, "is gone")
-	}
+	refused := refusedBy(t, table.ErrNotFound, "is gone")
 	tr, err := r.Addr(lost)
 	refused(err, 4)
 	require.Equal(t, fri.Untranslatable, tr.State)
@@ -234,7 +233,7 @@ func TestAnswersOutsideTheTableAreRefused(t *testing.T) {
 	require.Equal(t, remap.Counts{Moved: 1, Deleted: 1, Unaffected: 1}, c)
 
 	// A fragment that the rewrite made may be gone, too.
-	r = remap.New(m.history, remap.Options{Current: []table.FragmentID{}})
+	r = remap.New(m.History, remap.Options{Current: []table.FragmentID{}})
 	_, _, err = r.Bitmap(roaring64.BitmapOf(uint64(fine), uint64(dead)))
 	refused(err, 7)
 	_, err = r.Addr(fine)

@@ -11,14 +11,15 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/fri/fritest"
 	"github.com/rehome-db/rehome/remap"
 	"github.com/rehome-db/rehome/table"
 )
 
 // naive translates one address after the other through the model.
-func naive(m *model, addrs []table.RowAddr) (kept, inPlace []table.RowAddr, deleted []bool, c remap.Counts) {
+func naive(m *fritest.Model, addrs []table.RowAddr) (kept, inPlace []table.RowAddr, deleted []bool, c remap.Counts) {
 	for _, a := range addrs {
-		t := m.translate(a)
+		t := m.Translate(a)
 		switch t.State {
 		case fri.Deleted:
 			c.Deleted++
@@ -34,7 +35,7 @@ func naive(m *model, addrs []table.RowAddr) (kept, inPlace []table.RowAddr, dele
 	return kept, inPlace, deleted, c
 }
 
-func checkSlices(t require.TestingT, m *model, r *remap.Remapper, addrs []table.RowAddr) {
+func checkSlices(t require.TestingT, m *fritest.Model, r *remap.Remapper, addrs []table.RowAddr) {
 	kept, inPlace, deleted, want := naive(m, addrs)
 
 	got, counts, err := remap.Slice(r, slices.Clone(addrs))
@@ -83,14 +84,14 @@ func checkSlices(t require.TestingT, m *model, r *remap.Remapper, addrs []table.
 func TestSlicesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.history, remap.Options{})
+		r := remap.New(m.History, remap.Options{})
 		for range 3 {
-			checkSlices(t, m, r, m.drawAddrs(t))
+			checkSlices(t, m, r, drawAddrs(t, m))
 		}
-		for _, a := range m.drawAddrs(t) {
+		for _, a := range drawAddrs(t, m) {
 			got, err := r.Addr(a)
 			require.NoError(t, err)
-			require.Equal(t, m.translate(a), got, "%v", a)
+			require.Equal(t, m.Translate(a), got, "%v", a)
 		}
 	})
 }
@@ -99,17 +100,17 @@ func TestSlicesAgainstModel(t *testing.T) {
 func TestWholeFragments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.history, remap.Options{})
-		checkSlices(t, m, r, m.everyAddr())
+		r := remap.New(m.History, remap.Options{})
+		checkSlices(t, m, r, everyAddr(m))
 	})
 }
 
 func TestStackedTransitions(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 200} {
 		m := stacked(t, n)
-		r := remap.New(m.history, remap.Options{})
-		require.Equal(t, n, m.history.Len())
-		all := m.everyAddr()
+		r := remap.New(m.History, remap.Options{})
+		require.Equal(t, n, m.History.Len())
+		all := everyAddr(m)
 		checkSlices(t, m, r, all)
 		slices.Reverse(all)
 		checkSlices(t, m, r, all)
@@ -120,8 +121,8 @@ func TestStackedTransitions(t *testing.T) {
 // one; its blocks are not all full.
 func TestLargeShuffledBatch(t *testing.T) {
 	m := stacked(t, 12)
-	r := remap.New(m.history, remap.Options{})
-	all := m.everyAddr()
+	r := remap.New(m.History, remap.Options{})
+	all := everyAddr(m)
 	batch := slices.Repeat(all, 300000/len(all)+1)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
 	checkSlices(t, m, r, batch)
@@ -132,29 +133,29 @@ func TestLargeShuffledBatch(t *testing.T) {
 func TestAddressZero(t *testing.T) {
 	for _, dead := range []*deletion.Vector{nil, deletion.Of(0), deletion.Range(0, 20)} {
 		m := newModel(0)
-		m.add(20)
-		m.live[0].dead = dead
-		m.compact(t, []int{0}, []uint64{0, 3}, false)
-		r := remap.New(m.history, remap.Options{})
+		m.Add(20)
+		m.Live[0].Dead = dead
+		m.Commit(t, m.Compact(t, []int{0}, []uint64{0, 3}, false))
+		r := remap.New(m.History, remap.Options{})
 		checkSlices(t, m, r, []table.RowAddr{0})
 		checkSlices(t, m, r, slices.Repeat([]table.RowAddr{0, 1}, 20))
-		checkSlices(t, m, r, m.everyAddr())
+		checkSlices(t, m, r, everyAddr(m))
 	}
 }
 
 func TestEmptyHistoryAndEmptyInput(t *testing.T) {
 	m := newModel(0)
-	r := remap.New(m.history, remap.Options{})
+	r := remap.New(m.History, remap.Options{})
 	checkSlices(t, m, r, nil)
 	checkSlices(t, m, r, []table.RowAddr{0, 1, 1 << 63})
-	require.Same(t, m.history, r.History())
+	require.Same(t, m.History, r.History())
 }
 
 func TestStrictNamesTheFirstStranger(t *testing.T) {
 	m := newModel(0)
-	m.add(20)
-	m.compact(t, []int{0}, nil, false)
-	r := remap.New(m.history, remap.Options{Strict: true})
+	m.Add(20)
+	m.Commit(t, m.Compact(t, []int{0}, nil, false))
+	r := remap.New(m.History, remap.Options{Strict: true})
 	for _, stranger := range []table.RowAddr{table.NewRowAddr(0, 20), table.NewRowAddr(1, 0), table.NewRowAddr(9, 0)} {
 		var outside *remap.OutsideError
 		_, err := r.Addr(stranger)
@@ -178,19 +179,19 @@ func TestMask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(0)
 		rows := rapid.Uint64Range(1, 400).Draw(t, "rows")
-		m.add(rows)
-		m.live[0].dead = deletion.Collect(slices.Values(rapid.SliceOf(rapid.Uint32Range(0, uint32(rows-1))).Draw(t, "dead")))
-		m.compact(t, []int{0}, nil, false)
-		checkSlices(t, m, remap.New(m.history, remap.Options{}), m.everyAddr())
+		m.Add(rows)
+		m.Live[0].Dead = deletion.Collect(slices.Values(rapid.SliceOf(rapid.Uint32Range(0, uint32(rows-1))).Draw(t, "dead")))
+		m.Commit(t, m.Compact(t, []int{0}, nil, false))
+		checkSlices(t, m, remap.New(m.History, remap.Options{}), everyAddr(m))
 	})
 }
 
 // A Remapper answers several goroutines at once from its first question on.
 func TestConcurrentUse(t *testing.T) {
 	m := stacked(t, 20)
-	all := m.everyAddr()
+	all := everyAddr(m)
 	kept, _, _, _ := naive(m, all)
-	r := remap.New(m.history, remap.Options{})
+	r := remap.New(m.History, remap.Options{})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -47,11 +47,12 @@ var Rules = []Rule{
 	// The fragment reuse index knows addresses, not engines. Its one message is
 	// read and written by hand, so the protobuf runtime stays out.
 	{Package: "fri", May: []string{"table", "internal/roaringbytes", roaring, ristretto, protowire, errgroup}},
+	{Package: "fri/fritest", May: []string{"table", "deletion", "fri", testify, rapid}},
 	// How one transaction gets into a table, whatever it is.
 	{Package: "commit", May: []string{"table", "deletion"}},
 	// What holds addresses, and what changes mean for each other: both know the
 	// model and the reuse index, neither knows an engine.
-	{Package: "remap", May: []string{"table", "fri", "internal/gather", "internal/roaringbytes", roaring, arrow}},
+	{Package: "remap", May: []string{"table", "fri", "internal/gather", "internal/roaringbytes", roaring, arrow}, Tests: []string{"fri/fritest"}},
 	{Package: "rebase", May: []string{"table", "deletion", "fri", "commit", arrow, errgroup}, Tests: []string{"compaction"}},
 	// Compaction drives an engine through table. It must never import lance: that
 	// is what makes it usable with another engine.
@@ -75,12 +76,14 @@ var Rules = []Rule{
 	{Package: "lance/rowids", May: []string{"table", "lance/internal/pb/...", protobuf}, Tests: []string{"deletion"}},
 	{Package: "lance/schema", May: []string{"table", "lance/datafile/level", "lance/internal/pb/...", arrow, protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/datafile/...", May: []string{"table", "lance/datafile/...", "lance/schema", "lance/internal/pb/...", arrow, zstd, lz4, protobuf, errgroup}, Tests: []string{"lance/..."}},
+	{Package: "lance/datafile/assemble", May: []string{"table", "internal/gather", "lance/datafile/...", "lance/schema", arrow}, Tests: []string{"lance/..."}},
+	{Package: "lance/datafile/filetest", May: []string{"lance/datafile/...", "lance/schema", arrow, testify}},
 	{Package: "lance/datafile/level/leveltest", May: []string{"table", "lance/datafile/level", testify, rapid}},
 	{Package: "lance/internal/pb/...", May: []string{"lance/internal/pb/...", protobuf}},
 	{Package: "lance/internal/genpb", May: []string{protobuf, "github.com/bufbuild/protocompile/..."}},
 
 	// Shared by commands and tests; engine-neutral.
-	{Package: "internal/rowjson", May: []string{"table", arrow}},
+	{Package: "internal/rowjson", May: []string{"table", "internal/gather", arrow}},
 	{Package: "internal/verify", May: []string{"table", "deletion", "fri", errgroup}, Tests: []string{"compaction"}},
 	{Package: "internal/testtable", May: []string{testify}},
 	{Package: "internal/lint"},

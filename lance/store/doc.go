@@ -16,6 +16,10 @@
 // that nobody can tell: the object may or may not be there, and the caller must
 // look. Every other error means that the object was not made.
 //
+// Writers say how an object is meant ([WriteOptions]): on the disk before Close
+// returns, or not; in the page cache, where readers find it at once, or not, where it
+// would take the place of what they read now.
+//
 // # Identity
 //
 // A name is not an identity: a table may be dropped and made again in the same place,

@@ -90,25 +90,17 @@ func (m *Mem) Stat(ctx context.Context, name string) (uint64, error) {
 
 // List implements [Store].
 func (m *Mem) List(ctx context.Context, dir string) ([]Info, error) {
-	if err := CheckName(dir); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var out []Info
-	for name, o := range m.objects {
-		if path.Dir(name) == dir {
-			out = append(out, o.info(path.Base(name)))
-		}
-	}
-	return out, nil
+	return m.list(ctx, dir, func(name string) (string, bool) { return path.Base(name), path.Dir(name) == dir })
 }
 
 // ListAll implements [Store].
 func (m *Mem) ListAll(ctx context.Context, dir string) ([]Info, error) {
+	return m.list(ctx, dir, func(name string) (string, bool) { return strings.CutPrefix(name, dir+"/") })
+}
+
+// list lists the objects that in says are in the directory, by the name that they
+// have there.
+func (m *Mem) list(ctx context.Context, dir string, in func(name string) (string, bool)) ([]Info, error) {
 	if err := CheckName(dir); err != nil {
 		return nil, err
 	}
@@ -119,7 +111,7 @@ func (m *Mem) ListAll(ctx context.Context, dir string) ([]Info, error) {
 	defer m.mu.RUnlock()
 	var out []Info
 	for name, o := range m.objects {
-		if below, ok := strings.CutPrefix(name, dir+"/"); ok {
+		if below, ok := in(name); ok {
 			out = append(out, o.info(below))
 		}
 	}
