@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/rehome-db/rehome/internal/gather"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -38,7 +39,7 @@ func castTo(values arrow.Array, to arrow.DataType) (arrow.Array, error) {
 		values.Retain()
 		return values, nil
 	case from.ID() == arrow.NULL:
-		return array.MakeArrayOfNull(memory.DefaultAllocator, to, values.Len()), nil
+		return gather.Nulls(memory.DefaultAllocator, to, values.Len()), nil
 	}
 	if list, ok := values.(array.ListLike); ok {
 		return castList(list, to)

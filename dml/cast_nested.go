@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
+	"github.com/rehome-db/rehome/internal/gather"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -59,12 +60,11 @@ func castDictionary(values arrow.Array, to *arrow.DictionaryType) (arrow.Array, 
 		return nil, err
 	}
 	defer plain.Release()
-	b := array.NewDictionaryBuilder(memory.DefaultAllocator, to)
-	defer b.Release()
-	if err := b.AppendArray(plain); err != nil {
+	out, err := gather.Dictionary(memory.DefaultAllocator, plain, to)
+	if err != nil {
 		return nil, fmt.Errorf("values of type %s as %s: %w", values.DataType(), to, err)
 	}
-	return b.NewArray(), nil
+	return out, nil
 }
 
 // appendRows appends the rows [from, end) of values, which have the builder's type.

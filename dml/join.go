@@ -51,11 +51,18 @@ func (j *join) compute(ctx context.Context) (computed, error) {
 			return computed{}, j.errorf("merge insert: %w", err)
 		}
 	}
+	inserts := j.inserts()
+	if len(inserts) > 0 {
+		// Rows that replace others keep what the source does not have.
+		if err := j.source.canInsert(); err != nil {
+			return computed{}, j.errorf("merge insert: %d of the rows are new: %w", len(inserts), err)
+		}
+	}
 	var affected rowCollector
 	for _, u := range j.updates {
 		affected.add(u.addr)
 	}
-	updated, deleted, inserts := affected.rows(), j.deleted.rows(), j.inserts()
+	updated, deleted := affected.rows(), j.deleted.rows()
 	j.stats.Updated, j.stats.Deleted, j.stats.Inserted = updated.Rows(), deleted.Rows(), uint64(len(inserts))
 	j.stats.SkippedDuplicates = uint64(len(j.source.skipped))
 
@@ -220,6 +227,19 @@ func (j *join) pairs(batch table.Batch, all []candidate, part sourcePart) (arrow
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(rows))), nil
 }
 
+// sameKeys is a conflict if a later version knows the key columns by other names, or
+// other columns by theirs: then its rows cannot be compared by the names.
+func (j *join) sameKeys(base *table.Snapshot) error {
+	for _, name := range j.on {
+		mine, _ := j.snapshot.Schema.Field(name)
+		theirs, ok := base.Schema.Field(name)
+		if !ok || theirs.ID != mine.ID || !arrow.TypeEqual(theirs.Type, mine.Type) {
+			return table.Conflictf("dml: column %q, by which rows are matched, was changed between the versions %d and %d", name, j.snapshot.Version, base.Version)
+		}
+	}
+	return nil
+}
+
 // clashes compares keys that others inserted meanwhile with those that this merge
 // inserts.
 func (j *join) clashes(inserts []int32) rebase.KeysClash {
@@ -228,6 +248,9 @@ func (j *join) clashes(inserts []int32) rebase.KeysClash {
 		mine[row] = true
 	}
 	return func(ctx context.Context, base *table.Snapshot, added []table.Fragment) (bool, error) {
+		if err := j.sameKeys(base); err != nil {
+			return false, err
+		}
 		var ids []table.FragmentID
 		for _, f := range added {
 			ids = append(ids, f.ID)

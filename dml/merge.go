@@ -246,11 +246,6 @@ func pairSchema(l layout) table.Schema {
 func (m MergeInsert) prepare(r reader, on []string, src *source) (*join, error) {
 	s := r.snapshot.Schema
 	j := &join{reader: r, MergeInsert: m, on: on, source: src, schema: s.Arrow(), columns: on}
-	if src.rows > 0 && m.WhenNotMatched == NotMatchedInsert {
-		if err := src.canInsert(); err != nil {
-			return nil, r.errorf("merge insert: %w", err)
-		}
-	}
 	// Of a source without rows not even the columns are known.
 	if m.UpdateIf != nil && src.rows > 0 {
 		names, err := m.UpdateIf.Columns(pairSchema(src.layout))

@@ -7,12 +7,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/rehome-db/rehome/internal/gather"
 	"github.com/rehome-db/rehome/table"
 )
 
 // nulls returns an array of nulls for a field.
 func nulls(f table.Field, rows int) arrow.Array {
-	return array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, rows)
+	return gather.Nulls(memory.DefaultAllocator, f.Type, rows)
 }
 
 // checkNulls refuses nulls in columns that must not have any.

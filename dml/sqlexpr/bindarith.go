@@ -2,7 +2,8 @@ package sqlexpr
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/rehome-db/rehome/internal/gather"
 )
 
 func arithmeticOperator(op string) bool {
@@ -60,7 +61,7 @@ func (b *binder) arithmetic(e *binary, l, r *node) (*node, error) {
 }
 
 func (b *binder) nullOf(at span, t arrow.DataType) *node {
-	return b.value(at, array.MakeArrayOfNull(allocator, t, 1))
+	return b.value(at, gather.Nulls(allocator, t, 1))
 }
 
 // temporalArithmetic binds what there is for dates and times:

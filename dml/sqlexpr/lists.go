@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/rehome-db/rehome/internal/gather"
 )
 
 // list binds a list of constants, whose values have their common type.
@@ -16,7 +18,7 @@ func (b *binder) list(e *list) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays := []arrow.Array{array.MakeArrayOfNull(allocator, typ, 0)}
+	arrays := []arrow.Array{gather.Nulls(allocator, typ, 0)}
 	for _, n := range elems {
 		if !n.constant || n.fallible {
 			return nil, b.src.unsupportedf(n.at, "a list of anything but constants")

@@ -279,7 +279,7 @@ func (f *frame) rowBools(of func(i int) bool, vs ...vector) vector {
 
 // nullsOf is a vector of nulls.
 func (f *frame) nullsOf(t arrow.DataType) vector {
-	return vector{f.own(array.MakeArrayOfNull(allocator, t, 1)), true}
+	return vector{f.own(gather.Nulls(allocator, t, 1)), true}
 }
 
 // stringValues is what string arrays have in common for us.

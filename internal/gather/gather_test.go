@@ -97,6 +97,8 @@ func appendValue(t *rapid.T, b array.Builder) {
 		b.Append(float32(n))
 	case *array.Float64Builder:
 		b.Append(float64(n))
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(n))
 	case *array.TimestampBuilder:
 		b.Append(arrow.Timestamp(n))
 	case *array.MonthDayNanoIntervalBuilder:
@@ -106,6 +108,8 @@ func appendValue(t *rapid.T, b array.Builder) {
 	case *array.FixedSizeBinaryBuilder:
 		b.Append(make([]byte, b.Type().(*arrow.FixedSizeBinaryType).ByteWidth))
 	case *array.StringBuilder:
+		b.Append(text)
+	case *array.LargeStringBuilder:
 		b.Append(text)
 	case *array.BinaryBuilder:
 		b.AppendString(text)

@@ -35,6 +35,11 @@ func checkDecode(t arrow.DataType) error {
 		return checkDecode(t.Elem())
 	case *arrow.FixedSizeListType:
 		return checkDecode(t.Elem())
+	case *arrow.DictionaryType:
+		if _, nested := t.ValueType.(arrow.NestedType); nested {
+			return table.Unsupportedf("values of type %s cannot be read from JSON", t)
+		}
+		return checkDecode(t.ValueType)
 	}
 	switch t.ID() {
 	case arrow.NULL, arrow.BOOL,

@@ -112,6 +112,20 @@ func (d *Decoder) Read() (arrow.RecordBatch, error) {
 	for i, c := range d.present {
 		arrays[i] = d.columns[c].builder.NewArray()
 	}
+	for i, c := range d.present {
+		t := d.picked.Field(i).Type
+		if !hasDictionary(t) {
+			continue
+		}
+		a, err := toDictionaries(arrays[i], t)
+		if err != nil {
+			for _, a := range append(arrays[:i], arrays[i+1:]...) {
+				a.Release()
+			}
+			return nil, d.fail(fmt.Errorf("rowjson: lines up to %d: column %q: %w", d.line, d.columns[c].name, err))
+		}
+		arrays[i] = a
+	}
 	rec := array.NewRecordBatch(d.picked, arrays, int64(rows))
 	for _, a := range arrays {
 		a.Release()
@@ -226,6 +240,7 @@ func (d *Decoder) value(s *scanner) error {
 		if err := checkDecode(f.Type); err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
+		f.Type = plainType(f.Type)
 		c.builder = array.NewBuilder(memory.DefaultAllocator, f.Type)
 		c.append = newAppender(f, c.builder)
 	}

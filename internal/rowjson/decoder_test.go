@@ -339,7 +339,7 @@ func TestErrorsNameLineAndColumn(t *testing.T) {
 		{Name: "vec", Type: arrow.FixedSizeListOfField(2, item), Nullable: true},
 		{Name: "list", Type: arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true})), Nullable: true},
 		{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), Nullable: true},
-		{Name: "dict", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, Nullable: true},
+		{Name: "view", Type: arrow.ListViewOf(arrow.PrimitiveTypes.Int8), Nullable: true},
 	}, nil)
 	for text, want := range map[string]string{
 		`{"id":1`:                            `line 1: the line ends where "," was expected`,
@@ -404,13 +404,13 @@ func TestErrorsNameLineAndColumn(t *testing.T) {
 		`{"list":[{"x":"a"}]}`:               `column "list": item 0: field "x": "a" is no whole number`,
 		`{"m":[{"key":null,"value":1}]}`:     `column "m": entry 0: field "key": null, and the column has none`,
 		`{"m":{"a":1}}`:                      `column "m": an object where a list of {"key","value"} was expected`,
-		`{"dict":"a"}`:                       `column "dict": values of type dictionary`,
+		`{"view":[1]}`:                       `column "view": values of type list_view`,
 	} {
 		_, err := decode(schema, text)
 		require.ErrorContains(t, err, want, "%s", text)
 		require.ErrorContains(t, err, "rowjson: line ", "%s", text)
 	}
-	_, err := decode(schema, `{"dict":"a"}`)
+	_, err := decode(schema, `{"view":[1]}`)
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	_, err = decode(schema, `{"id":1}`)
 	require.NoError(t, err, "a type that cannot be read matters only if it is there")
