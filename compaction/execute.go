@@ -137,7 +137,9 @@ func (r Result) deletedAt(i int) (*deletion.Vector, error) {
 // write makes the new fragments, by the engine's own means if it has any.
 func write(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, m *meter) (table.Written, error) {
 	progress := m.task(t)
-	opts := table.WriteOptions{MaxRows: t.Writing.MaxRows, MaxBytes: t.Writing.MaxBytes, NoSync: t.Writing.NoSync}
+	opts := table.WriteOptions{
+		MaxRows: t.Writing.MaxRows, MaxBytes: t.Writing.MaxBytes, NoSync: t.Writing.NoSync, KeepCached: t.Writing.KeepCached,
+	}
 	if rw, ok := e.(table.Rewriter); ok {
 		w, err := rw.RewriteGroup(ctx, table.RewriteRequest{
 			Snapshot: s, Sources: t.SourceIDs(), Options: opts, Copy: t.Writing.Mode.pageCopy(),

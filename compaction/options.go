@@ -118,6 +118,9 @@ type Options struct {
 	// NoSync leaves flushing of data files to the operating system; see
 	// [table.WriteOptions]. The default is false.
 	NoSync bool
+	// KeepCached leaves large new files in the page cache; see
+	// [table.WriteOptions]. The default is false.
+	KeepCached bool
 	// Mode says how bytes are rewritten. The default is ModeAuto.
 	Mode Mode
 

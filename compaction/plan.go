@@ -355,7 +355,7 @@ func (p *planner) task(g group, fields []FieldDigest) Task {
 		Fields:      fields,
 		Files:       g.files(),
 		Writing: Writing{
-			MaxRows: g.maxRows, MaxBytes: g.maxBytes, Mode: p.opts.Mode, NoSync: p.opts.NoSync,
+			MaxRows: g.maxRows, MaxBytes: g.maxBytes, Mode: p.opts.Mode, NoSync: p.opts.NoSync, KeepCached: p.opts.KeepCached,
 			Threads: p.opts.Threads, MemoryLimit: p.opts.MemoryLimit,
 		},
 		Publishing: p.opts.publishing(),

@@ -228,7 +228,7 @@ func TestTaskSurvivesJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genTable(t, false)
 		plan, err := Plan(s, Options{
-			TargetRows: 100, NoSync: true, Force: true, FRI: FRIAlways, IndexPolicy: IndexThrough,
+			TargetRows: 100, NoSync: true, KeepCached: true, Force: true, FRI: FRIAlways, IndexPolicy: IndexThrough,
 			Advice: table.ReuseWhenRead, Mode: ModeReencode, Threads: 3, MemoryLimit: 1 << 30,
 		})
 		require.NoError(t, err)
@@ -240,6 +240,7 @@ func TestTaskSurvivesJSON(t *testing.T) {
 			require.Equal(t, task, back)
 			require.Equal(t, Publishing{FRI: FRIAlways, IndexPolicy: IndexThrough, Advice: table.ReuseWhenRead, Force: true}, back.Publishing)
 			require.True(t, back.Writing.NoSync)
+			require.True(t, back.Writing.KeepCached)
 			require.Equal(t, ModeReencode, back.Writing.Mode)
 		}
 	})

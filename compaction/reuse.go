@@ -56,7 +56,8 @@ func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexV
 	return v, nil
 }
 
-// readHistory returns the snapshot's history, an empty one if it has none.
+// readHistory returns the snapshot's history, an empty one if it has none, in the
+// engine's session if that is fri.Sessioned and has one.
 func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.History, error) {
 	if s.Reuse == nil {
 		return &fri.History{}, nil
@@ -71,6 +72,11 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
+	}
+	if r, ok := e.(fri.Sessioned); ok {
+		if session := r.ReuseSession(); session != nil {
+			h = session.Attach(h)
+		}
 	}
 	return h, nil
 }

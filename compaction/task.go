@@ -39,6 +39,7 @@ type Writing struct {
 	MaxBytes    uint64 `json:"max_bytes"`
 	Mode        Mode   `json:"mode"`
 	NoSync      bool   `json:"no_sync,omitempty"`
+	KeepCached  bool   `json:"keep_cached,omitempty"`
 	Threads     int    `json:"threads"`
 	MemoryLimit uint64 `json:"memory_limit,omitempty"`
 }

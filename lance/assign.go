@@ -358,18 +358,22 @@ func (e *Engine) rewriteSources(ctx context.Context, base *version, p table.Prop
 		}
 	}
 	for v := max(p.Transaction.ReadVersion, 1); len(gone) > 0 && v < p.Base.Version; v++ {
-		c, _, err := e.findManifest(ctx, v)
+		then, err := e.find(ctx, v)
 		if errors.Is(err, table.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		roots := basesOf(c.Manifest)
-		for _, m := range c.Manifest.GetFragments() {
-			if old, ok := gone[table.FragmentID(m.GetId())]; ok && roots.fragment(m).SameData(old) {
-				out[old.ID] = m
-				delete(gone, old.ID)
+		at, err := versionOf(then)
+		if err != nil {
+			return nil, err
+		}
+		fragments := at.fragments()
+		for id, old := range gone {
+			if m, ok := fragments[id]; ok && at.bases.fragment(m).SameData(old) {
+				out[id] = m
+				delete(gone, id)
 			}
 		}
 	}

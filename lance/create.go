@@ -41,8 +41,12 @@ func (o *CreateOptions) EnsureDefaults() {
 
 // Validate says what is wrong with the options.
 func (o *CreateOptions) Validate() error {
-	if _, err := writableFormat(o.DataFormat); err != nil {
+	format, err := writableFormat(o.DataFormat)
+	if err != nil {
 		return err
+	}
+	if format == datafile.V2_3 {
+		return table.Unsupportedf("lance: no table of format 2.3 is made: it is one thing up to Lance 13 and another from Lance 14 on")
 	}
 	if o.Naming != manifest.V1 && o.Naming != manifest.V2 {
 		return fmt.Errorf("lance: %v is no way to name versions", o.Naming)
@@ -50,8 +54,9 @@ func (o *CreateOptions) Validate() error {
 	return nil
 }
 
-// writableFormats are the data file versions that can be written.
-var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2}
+// writableFormats are the data file versions that can be written; for the kinds of 2.3
+// see pagesOf.
+var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2, "2.3": datafile.V2_3}
 
 func writableFormat(name string) (datafile.Version, error) {
 	v, ok := writableFormats[name]
@@ -59,7 +64,7 @@ func writableFormat(name string) (datafile.Version, error) {
 	case name == "0.1":
 		return 0, table.Unsupportedf("lance: data files of format 0.1 (\"legacy\") are not supported: write the table anew with a current Lance engine, which makes it 2.x")
 	case !ok:
-		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0, 2.1 and 2.2", name)
+		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0 to 2.3", name)
 	}
 	return v, nil
 }

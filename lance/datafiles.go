@@ -38,7 +38,15 @@ func newFileCache(files int) *lru[*openFile] {
 // openData opens a data file of a fragment, or returns it if it is open. The
 // caller releases it.
 func (e *Engine) openData(ctx context.Context, f table.Fragment, d table.DataFile) (*openFile, error) {
-	of, err := e.openDataFile(ctx, d)
+	return e.openDataWith(ctx, f, d, e.metadata)
+}
+
+// metadataOf gives the metadata of an open data file.
+type metadataOf func(o store.File, d table.DataFile) (*datafile.File, error)
+
+// openDataWith is openData, with the metadata had by the given function.
+func (e *Engine) openDataWith(ctx context.Context, f table.Fragment, d table.DataFile, metadata metadataOf) (*openFile, error) {
+	of, err := e.openDataFile(ctx, d, metadata)
 	if err != nil {
 		return nil, fmt.Errorf("fragment %d: data file %s: %w", f.ID, d.Path, err)
 	}
@@ -56,12 +64,12 @@ func (e *Engine) openData(ctx context.Context, f table.Fragment, d table.DataFil
 	return of, nil
 }
 
-func (e *Engine) openDataFile(ctx context.Context, d table.DataFile) (*openFile, error) {
+func (e *Engine) openDataFile(ctx context.Context, d table.DataFile, metadata metadataOf) (*openFile, error) {
 	key := d.Base + "\x00" + d.Path
 	if of, ok := e.files.get(key, (*openFile).retain); ok {
 		return of, nil
 	}
-	of, err := e.openFile(ctx, d, e.metadata) // retained for the cache
+	of, err := e.openFile(ctx, d, metadata) // retained for the cache
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +86,7 @@ func (e *Engine) openUncached(ctx context.Context, d table.DataFile) (*openFile,
 }
 
 // openFile opens a data file whose metadata is had by the given function.
-func (e *Engine) openFile(ctx context.Context, d table.DataFile, metadata func(o store.File, d table.DataFile) (*datafile.File, error)) (*openFile, error) {
+func (e *Engine) openFile(ctx context.Context, d table.DataFile, metadata metadataOf) (*openFile, error) {
 	s, err := e.storeOf(d.Base)
 	if err != nil {
 		return nil, err

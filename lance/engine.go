@@ -29,12 +29,13 @@ type Options struct {
 	// directories, if the table itself is in one.
 	OpenBase func(root string) (store.Store, error)
 	// OpenFiles bounds how many data files stay open between reads. The default
-	// is 64.
+	// is 256.
 	OpenFiles int
 	// Session keeps what is decoded of the table, together with what other engines
 	// decode. The default is to keep some of it for this engine alone.
 	Session *Session
-	// CacheBytes bounds what is kept without a Session. The default is 32 MiB.
+	// CacheBytes bounds what is kept without a Session, and the metadata that each
+	// rewrite keeps of its sources. The default is 32 MiB.
 	CacheBytes int64
 	// Now is the committer's clock. The default is time.Now.
 	Now func() time.Time
@@ -43,7 +44,7 @@ type Options struct {
 // EnsureDefaults sets what is not set.
 func (o *Options) EnsureDefaults() {
 	if o.OpenFiles == 0 {
-		o.OpenFiles = 64
+		o.OpenFiles = 256
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20

@@ -103,20 +103,6 @@ func (e *Engine) readManifest(ctx context.Context, version uint64, scheme manife
 	return e.decodeManifest(f, version, scheme)
 }
 
-// findManifest reads the manifest of a version under whichever name it has.
-func (e *Engine) findManifest(ctx context.Context, version uint64) (*manifest.Contents, manifest.Scheme, error) {
-	if version == 0 || version > manifest.MaxVersion {
-		return nil, 0, e.versionNotFound(ctx, version)
-	}
-	for _, scheme := range []manifest.Scheme{manifest.V2, manifest.V1} {
-		c, err := e.readManifest(ctx, version, scheme)
-		if !errors.Is(err, table.ErrNotFound) {
-			return c, scheme, err
-		}
-	}
-	return nil, 0, e.versionNotFound(ctx, version)
-}
-
 func (e *Engine) versionNotFound(ctx context.Context, version uint64) error {
 	h, err := e.history(ctx)
 	switch {

@@ -161,7 +161,7 @@ func (l *labelFile) open(ctx context.Context) (*openFile, schema.Leaf, error) {
 	if err := l.engine.check(ctx); err != nil {
 		return nil, schema.Leaf{}, err
 	}
-	f, err := l.engine.openDataFile(ctx, l.file)
+	f, err := l.engine.openDataFile(ctx, l.file, l.engine.metadata)
 	if err != nil {
 		return nil, schema.Leaf{}, l.wrap(err)
 	}

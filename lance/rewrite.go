@@ -6,6 +6,7 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
@@ -64,15 +65,22 @@ type rewriteGroup struct {
 	// bytes is the size of each leaf's column over all sources, and items that of its
 	// dictionaries where there can be too many values for one.
 	bytes, items []uint64
+	// layers are what all pages of a leaf declare, see addLayers.
+	layers [][]level.Layer
+	// kept is the size of the sources' metadata that is kept; forgotten says that some is
+	// not.
+	kept      int64
+	forgotten bool
 }
 
 // rewriteSource is one fragment, and where in its files each leaf lies.
 type rewriteSource struct {
 	fragment table.Fragment
 	dead     *deletion.Vector
-	places   []leafPlace // by leaf
-	absent   []absence   // by leaf
-	bytes    uint64      // of all columns
+	places   []leafPlace          // by leaf
+	absent   []absence            // by leaf
+	bytes    uint64               // of all columns
+	metadata []*datafile.Metadata // by file, see keep; nil if none is
 }
 
 // prepareRewrite finds everything out that can make a rewrite impossible before
@@ -90,7 +98,15 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 		return nil, err
 	}
 	g := &rewriteGroup{engine: e, schema: v.schema, leaves: v.schema.Leaves()}
-	if g.format, err = writableFormat(s.DataFormat); err != nil {
+	var fragments []table.Fragment
+	for _, id := range ids {
+		f, ok := s.Fragment(id)
+		if !ok {
+			return nil, fmt.Errorf("there is no fragment %d: %w", id, table.ErrNotFound)
+		}
+		fragments = append(fragments, f)
+	}
+	if g.format, err = e.pagesOf(ctx, s, fragments); err != nil {
 		return nil, err
 	}
 	for _, leaf := range g.leaves {
@@ -99,16 +115,16 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 		}
 	}
 	g.bytes, g.items = make([]uint64, len(g.leaves)), make([]uint64, len(g.leaves))
-	for _, id := range ids {
-		f, ok := s.Fragment(id)
-		if !ok {
-			return nil, fmt.Errorf("there is no fragment %d: %w", id, table.ErrNotFound)
-		}
+	g.layers = make([][]level.Layer, len(g.leaves))
+	next, stop := g.openAhead(ctx, fragments)
+	defer stop()
+	for _, f := range fragments {
 		source, err := g.prepareSource(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		g.sources = append(g.sources, source)
+		next()
 	}
 	return g, g.checkIndexes(ctx)
 }
@@ -121,6 +137,11 @@ func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rew
 	}
 	if s.absent, err = findAbsent(f, g.schema, g.leaves, s.places); err != nil {
 		return s, err
+	}
+	for i, p := range s.places {
+		if p.file < 0 {
+			g.addLayers(i, g.leaves[i].Layers)
+		}
 	}
 	if g.format == datafile.V2_0 {
 		if err = checkNullStructs(f, g.leaves, s.places, s.absent); err != nil {
@@ -152,6 +173,7 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 				return err
 			}
 			defer of.release()
+			g.keep(s, file, of)
 		}
 		column, err := p.open(of)
 		if err == nil {
@@ -161,6 +183,7 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 			return fmt.Errorf("fragment %d: %w", s.fragment.ID, err)
 		}
 		g.bytes[i] += column.Bytes()
+		g.addLayers(i, column.Layers(g.leaves[i]))
 		if g.leaves[i].Indexes() > 0 {
 			g.items[i] += dictionaryItems(column)
 		}

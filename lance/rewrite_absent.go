@@ -128,7 +128,7 @@ func (r *rewriteRun) takeAbsent(ctx context.Context, f *rewriteFile, s *rewriteS
 	}
 	source := &r.group.sources[s.source]
 	place := source.places[a.sibling]
-	of, err := r.group.engine.openData(ctx, source.fragment, source.fragment.Files[place.file])
+	of, err := r.group.open(ctx, source, place.file)
 	if err != nil {
 		return err
 	}

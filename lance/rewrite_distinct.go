@@ -57,7 +57,7 @@ func (g *rewriteGroup) checkIndexes(ctx context.Context) error {
 // which there may be most.
 func (g *rewriteGroup) countDistinct(ctx context.Context, s *rewriteSource, i int, seen map[string]struct{}, most int) error {
 	leaf, place := g.leaves[i], s.places[i]
-	of, err := g.engine.openData(ctx, s.fragment, s.fragment.Files[place.file])
+	of, err := g.open(ctx, s, place.file)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 // rewriteOutput is one file to be written: its rows, as ranges of the sources'.
 type rewriteOutput struct {
 	rows   uint64
+	bytes  float64 // about
 	slices []rewriteSlice
 }
 
@@ -27,7 +28,6 @@ type rowRun struct{ start, end uint64 }
 // bytes that the sources take for a row, reaches opts.MaxBytes.
 func (g *rewriteGroup) plan(opts table.WriteOptions) ([]rewriteOutput, error) {
 	var outputs []rewriteOutput
-	var bytes float64 // of the last output
 	for i := range g.sources {
 		s := &g.sources[i]
 		rowBytes := float64(s.bytes) / float64(max(s.fragment.PhysicalRows, 1))
@@ -35,14 +35,14 @@ func (g *rewriteGroup) plan(opts table.WriteOptions) ([]rewriteOutput, error) {
 		for start, end := range s.dead.Live(s.fragment.PhysicalRows) {
 			live += end - start
 			for start < end {
-				if len(outputs) == 0 || outputs[len(outputs)-1].rows >= opts.MaxRows || bytes >= float64(opts.MaxBytes) {
-					outputs, bytes = append(outputs, rewriteOutput{}), 0
+				if len(outputs) == 0 || outputs[len(outputs)-1].full(opts) {
+					outputs = append(outputs, rewriteOutput{})
 				}
 				out := &outputs[len(outputs)-1]
-				n := min(end-start, opts.MaxRows-out.rows, rowsWithin(float64(opts.MaxBytes)-bytes, rowBytes))
+				n := min(end-start, opts.MaxRows-out.rows, rowsWithin(float64(opts.MaxBytes)-out.bytes, rowBytes))
 				out.add(i, rowRun{start, start + n})
 				start += n
-				bytes += float64(n) * rowBytes
+				out.bytes += float64(n) * rowBytes
 			}
 		}
 		if want := s.fragment.LiveRows(); live != want {
@@ -50,6 +50,10 @@ func (g *rewriteGroup) plan(opts table.WriteOptions) ([]rewriteOutput, error) {
 		}
 	}
 	return outputs, nil
+}
+
+func (o *rewriteOutput) full(opts table.WriteOptions) bool {
+	return o.rows >= opts.MaxRows || o.bytes >= float64(opts.MaxBytes)
 }
 
 // rowsWithin returns how many rows fill the bytes that are left, at least one.

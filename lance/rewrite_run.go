@@ -1,11 +1,9 @@
 package lance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -22,17 +21,25 @@ import (
 // collector has not got to yet.
 const columnMemory = 64 << 20
 
-// rewriteRun writes the outputs of a rewrite. Its tasks are columns of outputs:
-// workers take them in order, the largest columns of an output first, so that
-// files are finished one after the other and the work left at the end is small.
+// uncachedFrom is the size, roughly, of files that are written past the page cache.
+// Smaller ones take nobody's place.
+const uncachedFrom = 64 << 20
+
+// rewriteRun writes the outputs of a rewrite. Its tasks are columns of outputs, see
+// [rewriteTask]: workers take them in order, the largest columns of an output first, so
+// that files are finished one after the other and the work left at the end is small.
 type rewriteRun struct {
 	group    *rewriteGroup
 	req      table.RewriteRequest
 	files    []*rewriteFile
-	order    []int // leaves by size
+	tasks    []rewriteTask
 	workers  int
 	nextTask atomic.Int64
 	read     atomic.Uint64
+	// spare holds a token for each worker that has no task left: it encodes and
+	// writes pages for the others.
+	spare chan struct{}
+	aside *errgroup.Group
 }
 
 // rewriteFile is one output. It exists from its first task on, and the last task
@@ -57,24 +64,23 @@ func newRewriteRun(g *rewriteGroup, outputs []rewriteOutput, req table.RewriteRe
 	for i := range outputs {
 		r.files = append(r.files, &rewriteFile{plan: &outputs[i], left: len(g.leaves)})
 	}
-	for i := range g.leaves {
-		r.order = append(r.order, i)
-	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(g.bytes[b], g.bytes[a]) })
+	r.tasks = r.rewriteTasks()
+	r.spare = make(chan struct{}, r.workers)
 	return r
 }
 
 func (r *rewriteRun) run(ctx context.Context) (table.Written, error) {
-	tasks := len(r.files) * len(r.order)
 	workers, ctx := errgroup.WithContext(ctx)
-	for range min(r.workers, tasks) {
+	r.aside = workers
+	for range r.workers {
 		workers.Go(func() error {
 			for {
 				task := int(r.nextTask.Add(1)) - 1
-				if task >= tasks {
+				if task >= len(r.tasks) {
+					r.spare <- struct{}{}
 					return nil
 				}
-				if err := r.column(ctx, r.files[task/len(r.order)], r.order[task%len(r.order)]); err != nil {
+				if err := r.write(ctx, r.tasks[task]); err != nil {
 					return err
 				}
 			}
@@ -106,48 +112,26 @@ func (r *rewriteRun) run(ctx context.Context) (table.Written, error) {
 	return out, err
 }
 
-// column writes one column of one file.
-func (r *rewriteRun) column(ctx context.Context, f *rewriteFile, leaf int) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// helped does work of a column in the place of a worker that has no column left, if
+// there is one.
+func (r *rewriteRun) helped(work func()) bool {
+	select {
+	case <-r.spare:
+	default:
+		return false
 	}
-	if err := r.create(ctx, f); err != nil {
-		return err
-	}
-	to := f.file.Column(leaf)
-	if err := r.fill(ctx, f, leaf, to); err != nil {
-		return err
-	}
-	if err := to.Close(); err != nil {
-		return err
-	}
-	if to.Rows() != f.plan.rows {
-		return table.Corruptf("column %q has %d live rows, %d were expected", r.group.leaves[leaf].Path, to.Rows(), f.plan.rows)
-	}
-	return r.columnDone(f)
+	r.aside.Go(func() error {
+		work()
+		r.spare <- struct{}{}
+		return nil
+	})
+	return true
 }
 
-// fill copies the rows of a column, and the blobs that they refer to.
-func (r *rewriteRun) fill(ctx context.Context, f *rewriteFile, leaf int, to *datafile.ColumnWriter) error {
-	var mover *blobMover
-	if r.group.leaves[leaf].Described {
-		var err error
-		if mover, err = newBlobMover(r.group.leaves[leaf], to, f.beside, r.blobCopied); err != nil {
-			return err
-		}
-	}
-	for i := range f.plan.slices {
-		if err := r.slice(ctx, f, &f.plan.slices[i], leaf, to, mover); err != nil {
-			if mover != nil {
-				err = errors.Join(err, mover.abort())
-			}
-			return err
-		}
-	}
-	if mover != nil {
-		return mover.close()
-	}
-	return nil
+// storage says how new files are written.
+func (r *rewriteRun) storage(f *rewriteFile) store.WriteOptions {
+	opts := r.req.Options
+	return store.WriteOptions{NoSync: opts.NoSync, Uncached: !opts.KeepCached && f.plan.bytes >= uncachedFrom}
 }
 
 // create starts the file, unless another of its columns has.
@@ -158,17 +142,19 @@ func (r *rewriteRun) create(ctx context.Context, f *rewriteFile) error {
 		return nil
 	}
 	var err error
-	if f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, r.req.Options.NoSync); err == nil {
-		f.beside = &sidecars{engine: r.group.engine, path: f.file.object.Path, noSync: r.req.Options.NoSync}
+	storage := r.storage(f)
+	if f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, storage, datafile.WriterOptions{Aside: r.helped}); err == nil {
+		r.group.declare(f.file)
+		f.beside = &sidecars{engine: r.group.engine, path: f.file.object.Path, opts: storage}
 	}
 	return err
 }
 
-// columnDone completes the file if its last column is done.
-func (r *rewriteRun) columnDone(f *rewriteFile) error {
+// columnsDone completes the file if these were its last columns.
+func (r *rewriteRun) columnsDone(f *rewriteFile, n int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.left--; f.left > 0 {
+	if f.left -= n; f.left > 0 {
 		return nil
 	}
 	var err error
@@ -187,7 +173,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	if place.file < 0 {
 		return r.takeAbsent(ctx, f, s, source.absent[leaf], to)
 	}
-	of, err := r.group.engine.openData(ctx, source.fragment, source.fragment.Files[place.file])
+	of, err := r.group.open(ctx, source, place.file)
 	if err != nil {
 		return err
 	}
@@ -211,13 +197,18 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 		take = blobs.take(ctx, from)
 	}
 	perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
-	for _, p := range copyParts(column, s.runs, r.copies(column, r.group.leaves[leaf], to)) {
+	may, err := r.copies(f, source, of, leaf, column)
+	if err != nil {
+		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+	}
+	for _, p := range copyParts(column, s.runs, may) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if p.page >= 0 {
-			err = to.CopyPage(column, p.page)
-			r.blockDone(f, column.Pages()[p.page].Bytes())
+			of.retain() // until the page was read
+			err = to.CopyPage(column, p.page, of.release)
+			r.blockDone(f, to.CopyBytes(column, p.page))
 		} else {
 			err = r.reencode(ctx, f, column, as, p.runs, perRow, take)
 		}

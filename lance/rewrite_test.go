@@ -47,7 +47,7 @@ func TestRewriteGoldenTables(t *testing.T) {
 			e := openStore(t, s)
 			base := load(t, e, 0)
 			ids := fragmentIDs(base)
-			if !readable(base.DataFormat) || base.DataFormat == "2.3" {
+			if !readable(base.DataFormat) {
 				before, err := s.List(t.Context(), "data")
 				require.NoError(t, err)
 				require.ErrorIs(t, e.CanRewrite(t.Context(), base, ids), table.ErrUnsupported)

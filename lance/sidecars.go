@@ -24,7 +24,7 @@ const (
 type sidecars struct {
 	engine *Engine
 	path   string // of the data file
-	noSync bool
+	opts   store.WriteOptions
 
 	mu      sync.Mutex
 	last    uint32
@@ -37,7 +37,7 @@ func (s *sidecars) create(ctx context.Context) (*sidecar, error) {
 	defer s.mu.Unlock()
 	s.last++
 	path := datafile.SidecarPath(s.path, s.last)
-	w, err := s.engine.store.Create(ctx, path, store.WriteOptions{NoSync: s.noSync})
+	w, err := s.engine.store.Create(ctx, path, s.opts)
 	if err != nil {
 		return nil, err
 	}

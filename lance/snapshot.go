@@ -102,8 +102,8 @@ func dataFormat(m *tablepb.Manifest) string {
 	for _, f := range m.GetFragments() {
 		if files := f.GetFiles(); len(files) == 0 {
 			continue
-		} else if files[0].GetFileMajorVersion() >= 2 {
-			return fileFormat(files[0])
+		} else if format := fileFormat(files[0]); files[0].GetFileMajorVersion() >= 2 || format == format20 {
+			return format
 		}
 		return legacyFormat
 	}

@@ -88,7 +88,8 @@ func (c *checker) manifest(ctx context.Context) error {
 		c.corrupt("manifest", where, "the writer flags %d are not set, so a writer that lacks the feature would damage the table", missing)
 	}
 	for _, f := range m.GetFragments() {
-		if m.MaxFragmentId == nil || f.GetId() > uint64(m.GetMaxFragmentId()) {
+		// Versions of Lance that always had a mark did not store that it is 0.
+		if f.GetId() > uint64(m.GetMaxFragmentId()) {
 			c.corrupt("manifest", where, "the mark of used fragment ids is below fragment %d, and some engines would give the id away again", f.GetId())
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -89,7 +90,9 @@ func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
 	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
 		return err
 	}
-	if w.format, err = writableFormat(latest.DataFormat); err != nil {
+	fragments := slices.Clone(latest.Fragments)
+	slices.Reverse(fragments) // as the table is of late
+	if w.format, err = w.engine.pagesOf(ctx, latest, fragments); err != nil {
 		return err
 	}
 	w.schema, err = schema.FromTable(s)
@@ -117,12 +120,13 @@ func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error
 	}
 	for at := int64(0); at < rec.NumRows(); {
 		if w.file == nil {
+			storage := store.WriteOptions{NoSync: w.opts.NoSync}
 			var err error
-			if w.file, err = w.engine.createData(ctx, w.format, w.schema, w.opts.NoSync); err != nil {
+			if w.file, err = w.engine.createData(ctx, w.format, w.schema, storage, datafile.WriterOptions{}); err != nil {
 				return err
 			}
 			w.rows, w.plain = 0, 0
-			w.blobs = newBlobWriter(&sidecars{engine: w.engine, path: w.file.object.Path, noSync: w.opts.NoSync})
+			w.blobs = newBlobWriter(&sidecars{engine: w.engine, path: w.file.object.Path, opts: storage})
 			w.object = len(w.out.Objects)
 			w.out.Objects = append(w.out.Objects, w.file.object)
 		}
@@ -225,13 +229,13 @@ type newDataFile struct {
 }
 
 // createData starts a data file with the columns of s.
-func (e *Engine) createData(ctx context.Context, format datafile.Version, s *schema.Schema, noSync bool) (*newDataFile, error) {
+func (e *Engine) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
 	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: dataDir + "/" + dataName()}}
 	var err error
-	if d.storage, err = e.store.Create(ctx, d.object.Path, store.WriteOptions{NoSync: noSync}); err != nil {
+	if d.storage, err = e.store.Create(ctx, d.object.Path, opts); err != nil {
 		return nil, err
 	}
-	if d.Writer, err = datafile.NewWriter(d.storage, format, s, datafile.WriterOptions{}); err != nil {
+	if d.Writer, err = datafile.NewWriter(d.storage, format, s, writer); err != nil {
 		return nil, errors.Join(err, d.storage.Abort())
 	}
 	return d, nil

@@ -77,6 +77,10 @@ type WriteOptions struct {
 	// a power failure may then lose files that a commit refers to. The default
 	// is false.
 	NoSync bool
+	// KeepCached asks a [Rewriter] to leave large files that it wrote in the
+	// operating system's page cache, where readers find them at once. The default
+	// is false: it may keep them out, so that the memory stays with what is there.
+	KeepCached bool
 }
 
 // NewFragment is a written fragment that has no id yet: ids are given at commit.

@@ -23,6 +23,7 @@ type compactFlags struct {
 	threads         int
 	memoryLimit     byteSize
 	noSync          bool
+	keepCached      bool
 	mode            string
 	fri             string
 	policy          string
@@ -47,6 +48,7 @@ func (f *compactFlags) register(cmd *cobra.Command) {
 	set.IntVar(&f.threads, "threads", 0, "`number` of tasks and columns worked on at a time (default: the CPUs)")
 	set.Var(&f.memoryLimit, "memory-limit", "bytes to hold at a time, roughly (default: a few pages a column)")
 	set.BoolVar(&f.noSync, "no-sync", false, "let the system flush data files when it likes; the manifest is always synced")
+	set.BoolVar(&f.keepCached, "keep-cached", false, "leave large new files in the system's page cache")
 	set.StringVar(&f.mode, "mode", string(defaults.Mode), "`how` bytes are rewritten: auto, copy or reencode")
 	set.StringVar(&f.fri, "fri", string(defaults.FRI), "`when` to publish a fragment reuse index: auto, always or never")
 	set.StringVar(&f.policy, "index-policy", string(defaults.IndexPolicy), "`what` happens to indexes: auto, leave, through or remap")
@@ -82,6 +84,7 @@ func (f *compactFlags) options() (compaction.Options, error) {
 		Threads:            f.threads,
 		MemoryLimit:        uint64(f.memoryLimit),
 		NoSync:             f.noSync,
+		KeepCached:         f.keepCached,
 		Mode:               compaction.Mode(f.mode),
 		FRI:                compaction.FRIMode(f.fri),
 		IndexPolicy:        compaction.IndexPolicy(f.policy),

@@ -66,15 +66,12 @@ func TestGoldenTablesThroughTheCommands(t *testing.T) {
 				}
 			}
 			before := scan(testtable.Version{})
-			if !strings.HasPrefix(g.Name, "types_dictionar") && g.Name != "types_2_0_p14" { // scan writes them, upsert does not read them
+			dictionaries := slices.ContainsFunc(g.Schema, func(c testtable.Column) bool { return strings.Contains(c.Type, "dictionary<") })
+			if !dictionaries && !strings.HasPrefix(g.Name, "types_dictionar") && g.Name != "types_2_0_p14" { // scan writes them, upsert does not read them
 				requireReadBack(t, location)
 			}
 
 			code, out := run(t, "compact", location, "--json")
-			if g.DataFormat.Version == "2.3" { // read, but not written
-				require.Equal(t, 4, code, "%s", out)
-				return
-			}
 			require.Zero(t, code, "%s", out)
 			require.Equal(t, sorted(before), sorted(scan(testtable.Version{})))
 			requireSound(t, location)

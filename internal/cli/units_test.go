@@ -134,12 +134,12 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%+v", defaults), fmt.Sprintf("%+v", got), "no flag means the defaults")
 
 	got, err = parse("--target-rows=5", "--max-bytes-per-file=1MiB", "--deletion-threshold=0", "--max-source-rows=6", "--max-source-bytes=2k",
-		"--max-source-fragments=7", "--exclude-fragments=1,2", "--threads=3", "--memory-limit=1g", "--no-sync", "--mode=reencode",
+		"--max-source-fragments=7", "--exclude-fragments=1,2", "--threads=3", "--memory-limit=1g", "--no-sync", "--keep-cached", "--mode=reencode",
 		"--fri=always", "--index-policy=through", "--force")
 	require.NoError(t, err)
 	want := compaction.Options{
 		TargetRows: 5, MaxBytesPerFile: 1 << 20, DeletionThreshold: compaction.AnyDeletion, MaxSourceRows: 6, MaxSourceBytes: 2048,
-		MaxSourceFragments: 7, ExcludeFragments: []table.FragmentID{1, 2}, Threads: 3, MemoryLimit: 1 << 30, NoSync: true,
+		MaxSourceFragments: 7, ExcludeFragments: []table.FragmentID{1, 2}, Threads: 3, MemoryLimit: 1 << 30, NoSync: true, KeepCached: true,
 		Mode: compaction.ModeReencode, FRI: compaction.FRIAlways, IndexPolicy: compaction.IndexThrough, Force: true,
 	}
 	want.EnsureDefaults()

@@ -15,6 +15,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
@@ -22,6 +23,7 @@ import (
 
 const (
 	pageTypeURL   = "/lance.encodings21.PageLayout"
+	planarTypeURL = "/lance.encodings23.PlanarLayout"
 	arrayTypeURL  = "/lance.encodings.ArrayEncoding"
 	columnTypeURL = "/lance.encodings.ColumnEncoding"
 )
@@ -41,6 +43,7 @@ type Column struct {
 	// lists are the columns of the lists around the leaf, outermost first, in format
 	// 2.0. See [File.LeafColumn].
 	lists []*Column
+	parts []part // of a column within lists, once they were asked for
 }
 
 // Page describes a stored page.
@@ -50,6 +53,8 @@ type Page struct {
 	FirstRow, Rows uint64
 	// Layout says how the page is encoded. Do not change it.
 	Layout *enc21pb.PageLayout
+	// Planar says so instead in format 2.3 where the structure is sparse.
+	Planar *enc23pb.PlanarLayout
 	// Array says so in format 2.0, where Layout is nil and rows are what the column
 	// itself has: items, in a list.
 	Array *enc20pb.ArrayEncoding
@@ -70,6 +75,9 @@ func (p Page) Bytes() uint64 {
 func (p Page) Encoding() string {
 	if p.Array != nil {
 		return encoding20.Name(p.Array)
+	}
+	if p.Planar != nil {
+		return encoding.PlanarName(p.Planar)
 	}
 	return encoding.LayoutName(p.Layout)
 }
@@ -106,35 +114,76 @@ func (f *File) parseColumn(index int, raw []byte) (*Column, error) {
 			page.Buffers[k] = encoding.Buffer{Offset: s.offset, Size: s.size}
 		}
 		c.bytes += page.Bytes()
-		var description proto.Message
-		url := pageTypeURL
-		if f.version == V2_0 {
-			url, page.Array = arrayTypeURL, new(enc20pb.ArrayEncoding)
-			description = page.Array
-		} else {
-			page.Layout = new(enc21pb.PageLayout)
-			description = page.Layout
-		}
-		if err := unpack(p.GetEncoding(), url, description); err != nil {
+		if err := page.parseLayout(f, p.GetEncoding()); err != nil {
 			return nil, fmt.Errorf("page %d: %w", i, err)
-		}
-		if f.version == V2_3 && !known(description.ProtoReflect()) {
-			return nil, table.Unsupportedf("page %d: format 2.3 describes it in terms that are not known: its pages change between engine versions", i)
 		}
 	}
 	return c, nil
 }
 
+// parseLayout decodes the description of the page. The first page with a planar layout
+// says that the file is of that kind.
+func (p *Page) parseLayout(f *File, e *file2pb.Encoding) error {
+	if f.version == V2_0 {
+		p.Array = new(enc20pb.ArrayEncoding)
+		return unpack(e, arrayTypeURL, p.Array)
+	}
+	wrapped, err := unwrap(e)
+	if err != nil {
+		return err
+	}
+	if f.version.Minor() < V2_3.Minor() || wrapped.GetTypeUrl() != planarTypeURL {
+		p.Layout = new(enc21pb.PageLayout)
+		if err := unpackAs(wrapped, pageTypeURL, p.Layout); err != nil {
+			return err
+		}
+		return checkKnown(f, p.Layout)
+	}
+	f.version = V2_3Planar
+	planar := new(enc23pb.PlanarLayout)
+	if err := unpackAs(wrapped, planarTypeURL, planar); err != nil {
+		return err
+	}
+	if err := checkKnown(f, planar); err != nil {
+		return err
+	}
+	if p.Layout, err = encoding.Dense(planar); p.Layout == nil {
+		p.Planar = planar
+	}
+	return err
+}
+
+// checkKnown refuses descriptions in format 2.3, which changes between engine versions,
+// that say more than is known here.
+func checkKnown(f *File, m proto.Message) error {
+	if f.version.Minor() < V2_3.Minor() || known(m.ProtoReflect()) {
+		return nil
+	}
+	return table.Unsupportedf("format 2.3 describes it in terms that are not known: its pages change between engine versions")
+}
+
 // unpack decodes the message that is wrapped in an Any in an Encoding.
 func unpack(e *file2pb.Encoding, typeURL string, into proto.Message) error {
+	wrapped, err := unwrap(e)
+	if err != nil {
+		return err
+	}
+	return unpackAs(wrapped, typeURL, into)
+}
+
+func unwrap(e *file2pb.Encoding) (*file2pb.Any, error) {
 	direct, ok := e.GetLocation().(*file2pb.Encoding_Direct)
 	if !ok {
-		return table.Unsupportedf("an encoding that is described elsewhere in the file is not supported")
+		return nil, table.Unsupportedf("an encoding that is described elsewhere in the file is not supported")
 	}
-	var wrapped file2pb.Any
-	if err := proto.Unmarshal(direct.Direct.GetEncoding(), &wrapped); err != nil {
-		return table.Corruptf("an encoding cannot be decoded: %w", err)
+	wrapped := new(file2pb.Any)
+	if err := proto.Unmarshal(direct.Direct.GetEncoding(), wrapped); err != nil {
+		return nil, table.Corruptf("an encoding cannot be decoded: %w", err)
 	}
+	return wrapped, nil
+}
+
+func unpackAs(wrapped *file2pb.Any, typeURL string, into proto.Message) error {
 	if wrapped.GetTypeUrl() != typeURL {
 		return table.Unsupportedf("an encoding of type %q where %q belongs", wrapped.GetTypeUrl(), typeURL)
 	}
@@ -212,7 +261,7 @@ func (c *Column) checkLeaf(leaf schema.Leaf) error {
 
 func (c *Column) page(i int) encoding.Page {
 	p := &c.pages[i]
-	return encoding.Page{Layout: p.Layout, Rows: p.Rows, Buffers: p.Buffers, File: c.file.r, Size: uint64(c.file.size)}
+	return encoding.Page{Layout: p.Layout, Planar: p.Planar, Rows: p.Rows, Buffers: p.Buffers, File: c.file.r, Size: uint64(c.file.size)}
 }
 
 func (c *Column) wrap(leaf schema.Leaf, page int, err error) error {

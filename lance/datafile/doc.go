@@ -1,5 +1,5 @@
-// Package datafile reads and writes Lance data files of the formats 2.0, 2.1 and 2.2,
-// one leaf column at a time, as blocks in level space (package level). What turns
+// Package datafile reads and writes Lance data files of the formats 2.0 to 2.3, one leaf
+// column at a time, as blocks in level space (package level). What turns
 // blocks into Arrow is package assemble; the encodings of pages are package
 // encoding, and package encoding20 for format 2.0.
 //
@@ -30,6 +30,13 @@
 // leaves inside it end their pages at the same rows, wherever the first of them that is
 // full has to. That a struct is null is refused, because the format cannot store it.
 // Files of 2.0 call themselves 0.3.
+//
+// # Format 2.3
+//
+// Lance up to 13 and Lance from 14 on mean different things by format 2.3: the pages of
+// the latter say in other words what they are, and some are laid out in ways of their
+// own. Neither engine reads the other's files, and footers are alike. A file is found
+// to be V2_3Planar by the first page that describes itself so; a writer is told.
 //
 // # Blobs
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,6 +17,8 @@ import (
 // tailSize is how much of the end of a file is read at first. It holds all
 // metadata of most files.
 const tailSize = 64 << 10
+
+var tails = sync.Pool{New: func() any { return new([tailSize]byte) }}
 
 // maxRows bounds the rows of a file, as fragments are bounded.
 const maxRows = 1 << 32
@@ -78,8 +81,11 @@ func (f *File) open() error {
 		return table.Corruptf("the file of %d bytes is too short for a footer", f.size)
 	}
 	m := metadataReader{r: f.r, offset: max(f.size-tailSize, 0)}
-	var err error
-	if m.tail, err = readFull(f.r, m.offset, f.size-m.offset); err != nil {
+	buffer := tails.Get().(*[tailSize]byte)
+	defer tails.Put(buffer) // what is decoded of it is copied
+	m.tail = buffer[:f.size-m.offset]
+	err := readInto(f.r, m.tail, uint64(m.offset))
+	if err != nil {
 		return err
 	}
 	foot, err := parseFooter(m.tail, f.size)

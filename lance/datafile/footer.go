@@ -17,6 +17,8 @@ const (
 	V2_1 = encoding.V2_1
 	V2_2 = encoding.V2_2
 	V2_3 = encoding.V2_3
+	// V2_3Planar is the other format 2.3. Files are found to be of it by their pages.
+	V2_3Planar = encoding.V2_3Planar
 )
 
 const (

@@ -43,7 +43,7 @@ func (f *File) WithLimits(l encoding.Limits) *File {
 // Bytes is about how much memory the metadata takes.
 func (m *Metadata) Bytes() int64 {
 	const file, column, page, buffer, field = 300, 120, 450, 30, 500
-	n := int64(file + field*len(m.file.schema.Leaves()))
+	n := int64(file + field*len(m.file.columns))
 	for _, c := range m.file.columns {
 		n += column
 		for _, p := range c.pages {

@@ -106,7 +106,7 @@ func TestTakeListsOverManyChunks(t *testing.T) {
 		}
 	}
 	rec := b.NewRecordBatch()
-	for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2} {
+	for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2, datafile.V2_3, datafile.V2_3Planar} {
 		for _, page := range []int{0, 50_000} {
 			var n int64
 			f := written(t, version, fields, rec.Columns(), page, &n)

@@ -27,6 +27,12 @@ type WriterOptions struct {
 	// PageBytes is the size, not encoded, at which a page is closed. The default
 	// is 8 MiB.
 	PageBytes int
+	// Aside, if not nil, is offered the encoding of each page that is full: it does
+	// the work in another goroutine, if there is one to spare, and returns true at
+	// once, or returns false. So columns that are filled one after the other by few
+	// goroutines use those that are idle, for a page of memory each. May be called by
+	// all columns at a time.
+	Aside func(work func()) bool
 }
 
 // Writer writes one data file. Each column is filled through its [ColumnWriter];
@@ -38,6 +44,7 @@ type Writer struct {
 	schema  *schema.Schema
 	columns []*ColumnWriter
 	arrays  *arrays // in format 2.0
+	aside   func(work func()) bool
 
 	mu      sync.Mutex // guards the rest
 	out     *bufio.Writer
@@ -58,13 +65,13 @@ type FileInfo struct {
 // whose field ids it records: the table's schema, not that of files that the rows
 // come from. A schema with a type that cannot be written is ErrUnsupported.
 func NewWriter(w io.Writer, version Version, s *schema.Schema, opts WriterOptions) (*Writer, error) {
-	if version > V2_2 {
+	if version.Minor() > V2_3.Minor() {
 		return nil, table.Unsupportedf("datafile: writing format %s is not supported", version)
 	}
 	if opts.PageBytes <= 0 {
 		opts.PageBytes = defaultPageBytes
 	}
-	out := &Writer{version: version, schema: s, out: bufio.NewWriterSize(w, 64<<10)}
+	out := &Writer{version: version, schema: s, aside: opts.Aside, out: bufio.NewWriterSize(w, 64<<10)}
 	for i, leaf := range s.Leaves() {
 		c, err := newColumnWriter(out, leaf, opts.PageBytes)
 		if err != nil {
@@ -227,7 +234,7 @@ func (w *Writer) writeTail(rows uint64) error {
 	tail = binary.LittleEndian.AppendUint64(tail, bufferTableAt)
 	tail = binary.LittleEndian.AppendUint32(tail, 1+uint32(len(w.buffers))) // the schema first
 	tail = binary.LittleEndian.AppendUint32(tail, uint32(len(columns)))
-	major, minor := uint16(2), uint16(w.version)
+	major, minor := uint16(2), w.version.Minor()
 	if w.version == V2_0 {
 		major, minor = 0, 3 // what files of 2.0 call themselves
 	}

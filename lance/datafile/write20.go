@@ -81,8 +81,11 @@ func arrayOptions(leaf schema.Leaf) encoding20.Options {
 	if 0 < opts.IndexBits && opts.IndexBits <= 16 {
 		opts.Seen = map[string]struct{}{}
 	}
-	if general.Compression == "zstd" || general.Compression == "lz4" {
+	switch general.Compression {
+	case "zstd", "lz4":
 		opts.Scheme, opts.Level = general.Compression, general.CompressionLevel
+	case "fsst":
+		opts.Symbols = leaf.Arrow != nil && (leaf.Arrow.ID() == arrow.STRING || leaf.Arrow.ID() == arrow.BINARY)
 	}
 	return opts
 }

@@ -123,7 +123,7 @@ func (a *blobColumn) flush(c *ColumnWriter) error {
 	if a.where.Rows() == 0 {
 		return nil
 	}
-	if err := c.encoder.EncodeBlobs(a.where.Block(), c.writePage); err != nil {
+	if err := c.encoder.EncodeBlobs(a.where.Block(), c.stretch(uint64(a.where.Rows())).write); err != nil {
 		return err
 	}
 	a.where.Reset()

@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
 	"github.com/rehome-db/rehome/lance/schema"
@@ -15,22 +14,22 @@ import (
 var errColumnClosed = errors.New("the column is closed")
 
 // ColumnWriter gathers the rows of one column into pages and writes them. It
-// holds about one page. It is not safe for concurrent use; the writers of
-// different columns of a file are independent.
+// holds about one page, and one more for each that is encoded aside. It is not safe
+// for concurrent use; the writers of different columns of a file are independent.
 type ColumnWriter struct {
 	w         *Writer
 	leaf      schema.Leaf
 	pageBytes int
 
-	builder *level.Builder
-	encoder *encoding.Encoder
-	blobs   *blobColumn // of a column of blobs
-	array   *arrayLeaf  // in format 2.0
-	rows    uint64      // in pages and builder
-	paged   uint64      // in pages
-	pages   []*file2pb.ColumnMetadata_Page
-	closed  bool
-	err     error
+	*gathering             // nil while there is nothing to hold
+	blobs      *blobColumn // of a column of blobs
+	array      *arrayLeaf  // in format 2.0
+	rows       uint64      // in pages and builder
+	paged      uint64      // in pages
+	stretches  []*stretch
+	aside      asidePages
+	closed     bool
+	err        error
 }
 
 func newColumnWriter(w *Writer, leaf schema.Leaf, pageBytes int) (*ColumnWriter, error) {
@@ -125,21 +124,23 @@ func (c *ColumnWriter) TakeAbsent(cursor *level.Cursor, n, shared int) error {
 // open makes the builder and the encoder, which a column needs only while it is
 // being filled.
 func (c *ColumnWriter) open() error {
-	if c.err != nil || c.builder != nil {
+	if c.err != nil || c.gathering != nil {
 		return c.err
 	}
 	if c.closed {
 		return c.fail(errColumnClosed)
 	}
-	var err error
-	if c.builder, err = level.NewBuilder(c.leaf.Type, c.leaf.Layers); err != nil {
-		return c.fail(err)
-	}
-	if c.array != nil {
+	if c.reuse() {
 		return nil
 	}
-	c.encoder = encoding.NewEncoder(encodeOptions(c.w.version, c.leaf))
-	if c.leaf.Blob {
+	g := gatherings.Get().(*gathering)
+	err := g.builder.Reuse(c.leaf.Type, c.leaf.Layers)
+	if err != nil {
+		return c.fail(err)
+	}
+	g.encoder.Reset(encodeOptions(c.w.version, c.leaf))
+	c.gathering = g
+	if c.leaf.Blob && c.array == nil {
 		if c.blobs, err = newBlobColumn(c.leaf); err != nil {
 			return c.fail(err)
 		}
@@ -185,7 +186,7 @@ func (c *ColumnWriter) appended(rows int) error {
 
 // endLists ends the pages of lists, after what was gathered of their items.
 func (c *ColumnWriter) endLists() error {
-	if c.builder != nil && c.builder.Rows() > 0 {
+	if c.gathered() {
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -204,29 +205,12 @@ func (c *ColumnWriter) flush() error {
 	} else if c.blobs != nil {
 		err = c.blobs.add(c, c.builder.Block())
 	} else {
-		err = c.encoder.Encode(c.builder.Block(), c.writePage)
+		return c.encode()
 	}
 	if err != nil {
 		return c.fail(err)
 	}
 	c.builder.Reset()
-	return nil
-}
-
-func (c *ColumnWriter) writePage(p encoding.EncodedPage) error {
-	layout, err := proto.MarshalOptions{Deterministic: true}.Marshal(p.Layout)
-	if err != nil {
-		return err
-	}
-	page := &file2pb.ColumnMetadata_Page{Length: uint64(p.Rows), Priority: c.paged, Encoding: direct(pageTypeURL, layout)}
-	for _, b := range p.Buffers {
-		page.BufferSizes = append(page.BufferSizes, uint64(len(b)))
-	}
-	if page.BufferOffsets, err = c.w.writePage(p.Buffers); err != nil {
-		return err
-	}
-	c.pages = append(c.pages, page)
-	c.paged += uint64(p.Rows)
 	return nil
 }
 
@@ -237,13 +221,16 @@ func direct(url string, value []byte) *file2pb.Encoding {
 	return &file2pb.Encoding{Location: &file2pb.Encoding_Direct{Direct: &file2pb.DirectEncoding{Encoding: b}}}
 }
 
-// Close writes the last page and lets go of the column's memory. Closing twice is
-// fine.
+// Close writes the last page, waits for those that are encoded aside, and lets go of
+// the column's memory. Closing twice is fine.
 func (c *ColumnWriter) Close() error {
 	if c.err != nil {
 		return c.err
 	}
-	if c.builder != nil && c.builder.Rows() > 0 {
+	if c.gathered() {
+		if c.rows == uint64(c.builder.Rows()) {
+			c.builder.Alone()
+		}
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -258,7 +245,10 @@ func (c *ColumnWriter) Close() error {
 			return c.fail(err)
 		}
 	}
-	c.builder, c.encoder, c.blobs, c.closed = nil, nil, nil, true
+	if err := c.wait(); err != nil {
+		return err
+	}
+	c.blobs, c.closed = nil, true
 	return nil
 }
 
@@ -271,5 +261,5 @@ func (c *ColumnWriter) fail(err error) error {
 
 func (c *ColumnWriter) metadata() *file2pb.ColumnMetadata {
 	// Serialised ColumnEncoding{values: {}}.
-	return &file2pb.ColumnMetadata{Encoding: direct(columnTypeURL, []byte{0x0a, 0x00}), Pages: c.pages}
+	return &file2pb.ColumnMetadata{Encoding: direct(columnTypeURL, []byte{0x0a, 0x00}), Pages: c.pages()}
 }

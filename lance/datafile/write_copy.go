@@ -7,10 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
-	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/lance/datafile/level"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
 	"github.com/rehome-db/rehome/table"
 )
@@ -21,10 +19,12 @@ const maxCopyPiece = 16 << 20
 
 var copyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// CanCopy says whether page i of src can be taken over as it is stored: everything
-// in a page is relative to the page, so that any page of the same format version
-// can, except one whose values lie elsewhere in its file. That the page can be read
-// as the column's leaf is for [Column.Check] to find out.
+// CanCopy says whether page i of src, or part (see [Column.NumParts]), can be taken
+// over as it is stored: everything in a page is relative to the page, so that any page
+// of the same format version
+// can, except one whose values lie elsewhere in its file, and one that readers cannot
+// take together with others of the column. That the page can be read as the column's
+// leaf is for [Column.Check] to find out.
 func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
 	if src.file.version != c.w.version || src.blob {
 		return false
@@ -35,40 +35,71 @@ func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
 	if c.leaf.Indexes() > 0 {
 		return false // the distinct values of all pages have to be counted
 	}
-	switch src.pages[i].Layout.GetLayout().(type) {
-	case *enc21pb.PageLayout_MiniBlock, *enc21pb.PageLayout_Constant, *enc21pb.PageLayout_FullZip:
-		return true
-	default:
-		return false
+	if c.array != nil {
+		return c.array.canCopy(c, src, i)
 	}
+	page := src.page(i)
+	layers, def := encoding.PageLayers(page)
+	same, levels := level.SameItems(c.leaf.Layers, layers, page.Layout.GetFullZip() != nil)
+	return layers != nil && same && (def || !levels)
 }
 
 // CopyPage appends page i of src, byte for byte, as a page of its own: what was
-// gathered before it is written first. Only for pages that CanCopy allows.
-func (c *ColumnWriter) CopyPage(src *Column, i int) error {
-	if err := c.open(); err != nil {
+// gathered before it is written first. Only for pages that CanCopy allows. It calls
+// done when it has read what it needs of src, which may be after it has returned.
+func (c *ColumnWriter) CopyPage(src *Column, i int, done func()) error {
+	if c.array != nil {
+		defer done()
+		return c.array.copy(c, src, i)
+	}
+	if err := c.startCopy(); err != nil {
+		done()
 		return err
 	}
-	if c.builder.Rows() > 0 {
-		if err := c.flush(); err != nil {
-			return err
-		}
-	}
 	p := &src.pages[i]
-	layout, err := proto.MarshalOptions{Deterministic: true}.Marshal(p.Layout)
-	if err != nil {
+	c.rows += p.Rows
+	s := c.stretch(p.Rows)
+	work := func() error {
+		defer done()
+		if err := s.copy(src.file.r, p); err != nil {
+			return src.file.wrap(fmt.Errorf("copy of page %d: %w", i, err))
+		}
+		return nil
+	}
+	if c.handOver(work) {
+		return c.asideError()
+	}
+	if err := work(); err != nil {
 		return c.fail(err)
 	}
-	page := &file2pb.ColumnMetadata_Page{Length: p.Rows, Priority: c.paged, Encoding: direct(pageTypeURL, layout)}
+	return nil
+}
+
+// startCopy writes what was gathered.
+func (c *ColumnWriter) startCopy() error {
+	if c.err == nil && c.closed {
+		return c.fail(errColumnClosed)
+	}
+	if c.err == nil && c.gathered() {
+		return c.flush()
+	}
+	return c.err
+}
+
+// copy writes a page as it lies in r.
+func (s *stretch) copy(r io.ReaderAt, p *Page) error {
+	layout, err := s.w.layout(p.Layout, p.Planar, len(p.Buffers))
+	if err != nil {
+		return err
+	}
+	page := &file2pb.ColumnMetadata_Page{Length: p.Rows, Encoding: layout}
 	for _, b := range p.Buffers {
 		page.BufferSizes = append(page.BufferSizes, b.Size)
 	}
-	if page.BufferOffsets, err = c.w.copyPage(src.file.r, p.Buffers); err != nil {
-		return c.fail(src.file.wrap(fmt.Errorf("copy of page %d: %w", i, err)))
+	if page.BufferOffsets, err = s.w.copyPage(r, p.Buffers); err != nil {
+		return err
 	}
-	c.pages = append(c.pages, page)
-	c.paged += p.Rows
-	c.rows += p.Rows
+	s.add(page)
 	return nil
 }
 

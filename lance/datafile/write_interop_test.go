@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/lance/datafile"
-	"github.com/rehome-db/rehome/lance/datafile/shred"
+	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/schema"
 )
 
@@ -35,15 +35,7 @@ func writeIPC(t testing.TB, from, to string, version datafile.Version) {
 	for i := range r.NumRecords() {
 		batch, err := r.RecordBatch(i)
 		require.NoError(t, err)
-		column := 0
-		for k, field := range s.Fields {
-			blocks, err := shred.Column(field, batch.Column(k))
-			require.NoError(t, err)
-			for _, b := range blocks {
-				require.NoError(t, w.Column(column).Append(b))
-				column++
-			}
-		}
+		filetest.Append(t, w, s, batch.Columns())
 	}
 	info, err := w.Finish()
 	require.NoError(t, err)
@@ -68,7 +60,7 @@ func TestStockEngineReadsWhatIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
-		for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2} {
+		for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2, datafile.V2_3Planar} {
 			writeIPC(t, name, strings.TrimSuffix(name, "arrow")+version.String()+".lance", version)
 		}
 	}
@@ -101,7 +93,7 @@ func TestStockEngineReadsWhatIsWritten(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 2*len(names), files)
+	require.Equal(t, 3*len(names), files)
 }
 
 // interopPython returns the interpreter that has the stock engine, or skips.

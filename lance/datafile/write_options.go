@@ -56,7 +56,7 @@ func hasVariable(parts level.Parts) bool {
 
 // encodeOptions takes what the leaf's type and the field's metadata ask for.
 func encodeOptions(version Version, leaf schema.Leaf) encoding.EncodeOptions {
-	opts := encoding.EncodeOptions{Version: version}
+	opts := encoding.EncodeOptions{Version: version, Layers: leaf.Layers}
 	for t, ok := leaf.Arrow.(*arrow.FixedSizeListType); ok; t, ok = t.Elem().(*arrow.FixedSizeListType) {
 		opts.Dims = append(opts.Dims, int(t.Len()))
 	}
@@ -67,6 +67,7 @@ func encodeOptions(version Version, leaf schema.Leaf) encoding.EncodeOptions {
 	if leaf.Field == nil {
 		return opts
 	}
+	opts.EmptyStructs = leaf.Type.Kind == level.Nothing && leaf.Arrow != nil && leaf.Arrow.ID() == arrow.STRUCT
 	askedOptions(&opts, leaf.Field.Metadata)
 	return opts
 }

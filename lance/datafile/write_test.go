@@ -2,7 +2,6 @@ package datafile_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/lance/datafile"
-	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/datafile/level"
-	"github.com/rehome-db/rehome/lance/datafile/shred"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -34,55 +32,7 @@ func newSchema(t require.TestingT, s *arrow.Schema) *schema.Schema {
 
 // writeArrays writes one array a column.
 func writeArrays(t require.TestingT, w io.Writer, version datafile.Version, s *schema.Schema, arrays []arrow.Array, pageBytes int) datafile.FileInfo {
-	out, err := datafile.NewWriter(w, version, s, datafile.WriterOptions{PageBytes: pageBytes})
-	require.NoError(t, err)
-	next := 0
-	for i, f := range s.Fields {
-		blocks, err := shred.Column(f, arrays[i])
-		require.NoError(t, err)
-		for _, b := range blocks {
-			require.NoError(t, out.Column(next).Append(b))
-			next++
-		}
-	}
-	info, err := out.Finish()
-	require.NoError(t, err)
-	return info
-}
-
-// readArrays reads a file back, one array a column.
-func readArrays(t require.TestingT, raw []byte) []arrow.Array {
-	f, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), "test")
-	require.NoError(t, err)
-	var sources []assemble.Source
-	for i, leaf := range f.Schema().Leaves() {
-		c, err := f.Column(i)
-		require.NoError(t, err)
-		require.NoError(t, c.Check(leaf))
-		sources = append(sources, c.Blocks(context.Background(), leaf))
-	}
-	r, err := assemble.New(memory.DefaultAllocator, f.Schema(), sources, f.Rows())
-	require.NoError(t, err)
-	defer r.Close()
-	parts := make([][]arrow.Array, len(f.Schema().Fields))
-	for {
-		batch, err := r.Next(1 << 20)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		for i, c := range batch.Columns() {
-			parts[i] = append(parts[i], c)
-		}
-	}
-	out := make([]arrow.Array, len(parts))
-	for i, p := range parts {
-		if len(p) > 0 {
-			out[i], err = array.Concatenate(p, memory.DefaultAllocator)
-			require.NoError(t, err)
-		}
-	}
-	return out
+	return filetest.Write(t, w, version, s, arrays, datafile.WriterOptions{PageBytes: pageBytes})
 }
 
 func fromJSON(t testing.TB, typ arrow.DataType, json string) arrow.Array {
@@ -111,13 +61,17 @@ func TestBytesOfASmallFile(t *testing.T) {
 		fromJSON(t, s.Field(4).Type, `[["x"], [], null, ["y", null, "z"], ["w"]]`),
 		fromJSON(t, s.Field(5).Type, "[null, null, null, null, null]"),
 	}
-	for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2} {
+	for _, version := range []datafile.Version{datafile.V2_1, datafile.V2_2, datafile.V2_3, datafile.V2_3Planar} {
 		var file bytes.Buffer
 		info := writeArrays(t, &file, version, newSchema(t, s), arrays, 0)
 		require.Equal(t, datafile.FileInfo{
 			Rows: 5, Bytes: uint64(file.Len()), Fields: []int32{0, 1, 2, 3, 5, 6}, Columns: []int32{0, 1, 2, 3, 4, 5},
 		}, info)
-		path := filepath.Join("testdata", "written", "small."+version.String()+".lance")
+		name := version.String()
+		if version.Planar() {
+			name += "_planar"
+		}
+		path := filepath.Join("testdata", "written", "small."+name+".lance")
 		if os.Getenv("REHOME_UPDATE") == "1" {
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
@@ -125,7 +79,7 @@ func TestBytesOfASmallFile(t *testing.T) {
 		want, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, want, file.Bytes(), version.String())
-		for i, got := range readArrays(t, want) {
+		for i, got := range filetest.ReadArrays(t, want) {
 			require.True(t, array.Equal(arrays[i], got), "column %d", i)
 		}
 	}
@@ -204,8 +158,8 @@ func TestColumnsInParallel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(rows+1000), info.Rows)
 	}
-	want := readArrays(t, serial.Bytes())
-	for i, got := range readArrays(t, parallel.Bytes()) {
+	want := filetest.ReadArrays(t, serial.Bytes())
+	for i, got := range filetest.ReadArrays(t, parallel.Bytes()) {
 		require.True(t, array.Equal(want[i], got))
 		require.Equal(t, 1000, got.NullN())
 	}
@@ -251,9 +205,9 @@ func TestWriteErrorsReachTheCaller(t *testing.T) {
 
 func TestWriterRefuses(t *testing.T) {
 	s := newSchema(t, vectorSchema(70))
-	_, err := datafile.NewWriter(io.Discard, 3, s, datafile.WriterOptions{})
+	_, err := datafile.NewWriter(io.Discard, 4, s, datafile.WriterOptions{})
 	require.ErrorIs(t, err, table.ErrUnsupported)
-	require.ErrorContains(t, err, "2.3")
+	require.ErrorContains(t, err, "2.4")
 
 	str, blob := arrow.BinaryTypes.String, arrow.MetadataFrom(map[string]string{"lance-encoding:blob": "true"})
 	for _, c := range []struct {
@@ -301,7 +255,7 @@ func TestRowsLargerThanAPage(t *testing.T) {
 	s := newSchema(t, arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.BinaryTypes.String}}, nil))
 	var file bytes.Buffer
 	writeArrays(t, &file, datafile.V2_1, s, []arrow.Array{a}, 1000)
-	require.True(t, array.Equal(a, readArrays(t, file.Bytes())[0]))
+	require.True(t, array.Equal(a, filetest.ReadArrays(t, file.Bytes())[0]))
 	f, err := datafile.Open(bytes.NewReader(file.Bytes()), int64(file.Len()), "test")
 	require.NoError(t, err)
 	c, err := f.Column(0)

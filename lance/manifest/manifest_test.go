@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,22 +31,33 @@ func goldenManifests(t testing.TB) map[string][]byte {
 	return out
 }
 
+// old finds the tables of engines that named manifests in the first way.
+var old = regexp.MustCompile(`_p0_\d+/`)
+
 func TestGoldenManifestsAreUnderstoodAndKept(t *testing.T) {
 	for p, data := range goldenManifests(t) {
 		c, err := manifest.Decode(data)
 		require.NoError(t, err, p)
 		version, scheme, ok := manifest.ParseName(filepath.Base(p))
 		require.True(t, ok, p)
-		require.Equal(t, manifest.V2, scheme)
+		if old.MatchString(p) {
+			require.Equal(t, manifest.V1, scheme, p)
+		} else {
+			require.Equal(t, manifest.V2, scheme, p)
+		}
 		require.Equal(t, version, c.Manifest.GetVersion(), p)
 
 		// Every field is one that the messages name: nothing lives on as
 		// unknown bytes only.
 		requireNoUnknown(t, p, c.Manifest)
 		requireNoUnknown(t, p, c.Indexes)
-		txn, err := manifest.DecodeTransaction(c.Transaction)
-		require.NoError(t, err, p)
-		require.NotNil(t, txn.GetOperation(), p)
+		if old.MatchString(p) {
+			require.Empty(t, c.Transaction, p) // then in a file of its own only
+		} else {
+			txn, err := manifest.DecodeTransaction(c.Transaction)
+			require.NoError(t, err, p)
+			require.NotNil(t, txn.GetOperation(), p)
+		}
 
 		// Feature flags are what the engine that wrote the file computed.
 		flags := proto.CloneOf(c.Manifest)
@@ -59,7 +71,7 @@ func TestGoldenManifestsAreUnderstoodAndKept(t *testing.T) {
 		again, err := manifest.Decode(out)
 		require.NoError(t, err, p)
 		if want.TransactionSectionV14 == nil {
-			require.Len(t, out, len(data), p)
+			require.True(t, len(out) == len(data) || old.MatchString(p), p)
 		} else { // written where every engine looks, and in the order of the others
 			want.TransactionSection, want.TransactionSectionV14 = again.Manifest.TransactionSection, nil
 		}
@@ -83,6 +95,9 @@ func TestEncodeGivesTheEnginesOwnBytes(t *testing.T) {
 		require.NoError(t, err, p)
 		if c.Manifest.TransactionSectionV14 != nil {
 			continue // Lance 14's own place for the transaction is not written
+		}
+		if old.MatchString(p) {
+			continue // a container of an earlier minor version
 		}
 		out, err := c.Encode()
 		require.NoError(t, err, p)

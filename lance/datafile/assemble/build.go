@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/rehome-db/rehome/internal/gather"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
@@ -31,7 +32,7 @@ func (b *builder) field(f *schema.Field, depth, n int) (arrow.ArrayData, error) 
 		return nil, err
 	}
 	if first == nil {
-		null := array.MakeArrayOfNull(b.mem, f.Type, n)
+		null := gather.Nulls(b.mem, f.Type, n)
 		defer null.Release()
 		null.Data().Retain()
 		return null.Data(), nil

@@ -57,6 +57,8 @@ type Decoder struct {
 	in, aux []byte
 	// levels holds levels while they are still bytes.
 	levels []byte
+	// inner decodes values that a page has apart from its structure.
+	inner *Decoder
 }
 
 // NewDecoder returns a decoder for values of type t below a path with the given
@@ -113,6 +115,9 @@ func (d *Decoder) plan(p Page) (plan, error) {
 	if p.Rows > maxRows {
 		return nil, table.Corruptf("encoding: a page of %d rows", p.Rows)
 	}
+	if p.Planar != nil {
+		return d.planSparse23(p.Planar, p)
+	}
 	switch l := p.Layout.GetLayout().(type) {
 	case *enc21pb.PageLayout_MiniBlock:
 		return d.planMiniBlock(l.MiniBlock, p)
@@ -123,7 +128,7 @@ func (d *Decoder) plan(p Page) (plan, error) {
 	case *enc21pb.PageLayout_Blob:
 		return d.planBlob(l.Blob, p)
 	case *enc21pb.PageLayout_Sparse:
-		return nil, table.Unsupportedf("encoding: the layout %s is not supported", LayoutName(p.Layout))
+		return d.planSparse21(l.Sparse, p)
 	default:
 		return nil, table.Unsupportedf("encoding: the page has a layout that is not known")
 	}

@@ -25,7 +25,7 @@ func compileDictionary(l *enc21pb.MiniBlockLayout, t level.Type, limit int) (*di
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 		return nil, unsupported(l.GetValueCompression())
 	}
-	if t.Kind == level.FixedList || t.Parts != "" {
+	if t.Kind == level.FixedList && t.Bits%8 != 0 || t.Parts != "" {
 		return nil, table.Unsupportedf("encoding: a dictionary of %s is not supported here", Name(l.GetDictionary()))
 	}
 	if l.GetNumDictionaryItems() > uint64(limit) {
@@ -35,8 +35,17 @@ func compileDictionary(l *enc21pb.MiniBlockLayout, t level.Type, limit int) (*di
 	if err != nil {
 		return nil, err
 	}
-	items, err := compileValues(l.GetDictionary(), t, inBlock, limit)
-	if err != nil {
+	var items valueDecoder
+	if t.Kind == level.FixedList {
+		lists, err := compileLists(l.GetDictionary(), t, limit)
+		if err != nil {
+			return nil, err
+		}
+		if lists.noItems {
+			return nil, unsupported(l.GetDictionary())
+		}
+		items = (*wholeLists)(lists)
+	} else if items, err = compileValues(l.GetDictionary(), t, inBlock, limit); err != nil {
 		return nil, err
 	}
 	return &dictionaryValues{
@@ -72,6 +81,10 @@ func (d *dictionaryValues) appendTo(s *sink, n int, bufs [][]byte) error {
 		if s.typ.Kind == level.Variable {
 			s.v.Data = append(s.v.Data, dict.Data[dict.Offsets[at]:dict.Offsets[at+1]]...)
 			s.v.Offsets = append(s.v.Offsets, uint32(len(s.v.Data)))
+		} else if s.typ.Kind == level.FixedList {
+			if err := s.appendSlots(dict, int(at), int(at)+1); err != nil {
+				return err
+			}
 		} else if s.typ.Bits%8 != 0 {
 			s.v.Data = level.AppendBits(s.v.Data, (s.v.N+i)*s.typ.Bits, dict.Data, int(at)*s.typ.Bits, s.typ.Bits)
 		} else {
@@ -82,6 +95,34 @@ func (d *dictionaryValues) appendTo(s *sink, n int, bufs [][]byte) error {
 			return table.Unsupportedf("encoding: a chunk of dictionary values expands to more than %d bytes", d.limit)
 		}
 	}
-	s.v.N += n
+	if s.typ.Kind != level.FixedList {
+		s.v.N += n
+	}
+	return nil
+}
+
+// wholeLists is lists one after the other in one buffer, each behind its validity.
+type wholeLists listValues
+
+func (*wholeLists) buffers() int { return 1 }
+
+func (d *wholeLists) appendTo(s *sink, n int, bufs [][]byte) error {
+	if d.general != nil {
+		var err error
+		if bufs, err = d.general.expand(bufs); err != nil {
+			return err
+		}
+	}
+	z := fullZip{fixed: d.typ.ValueBits() / 8, stored: d.typ.ValueBits() / 8, levels: d.levels, validity: validityBytes(d.levels)}
+	in := bufs[0]
+	if size := z.fixed + z.validity; size == 0 || n != len(in)/size || n*size != len(in) {
+		return table.Corruptf("encoding: %d bytes for %d lists of %d", len(in), n, size)
+	}
+	for range n {
+		var err error
+		if in, err = z.value(s, in, 0); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rehome-db/rehome/lance/datafile/fsst"
 	"github.com/rehome-db/rehome/lance/datafile/level"
@@ -16,7 +17,9 @@ type fullZip struct {
 	path     path
 	bitsDef  int
 	control  int // bytes of the word that holds the levels
-	fixed    int // bytes of a value; 0 for strings
+	fixed    int // bytes of a value, rounded up; 0 for strings
+	stored   int // bytes that a value has in the page
+	bits     int // of a value that is no whole bytes
 	validity int // bytes of item validity that each value begins with
 	levels   []listLevel
 
@@ -67,10 +70,14 @@ func (d *Decoder) planFullZip(l *enc21pb.FullZipLayout, p Page) (*fullZip, error
 func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) error {
 	e := l.GetValueCompression()
 	bits, ok := l.GetDetails().(*enc21pb.FullZipLayout_BitsPerValue)
-	if !ok || t.ValueBits()%8 != 0 {
+	if !ok {
 		return unsupported(e)
 	}
-	z.fixed = t.ValueBits() / 8
+	z.fixed = (t.ValueBits() + 7) / 8
+	z.stored = z.fixed // a bit has a byte for itself
+	if t.ValueBits()%8 != 0 {
+		z.bits = t.ValueBits()
+	}
 	if t.Kind == level.Fixed {
 		inner := e
 		if packed, ok := e.GetCompression().(*enc21pb.CompressiveEncoding_PackedStruct); ok && t.Parts != "" {
@@ -83,7 +90,7 @@ func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) e
 		if !ok || t.Parts != "" && inner == e {
 			return unsupported(e)
 		}
-		if err := flatWidth(flat.Flat, t.Bits); err != nil {
+		if err := flatWidth(flat.Flat, max(t.Bits, 8)); err != nil {
 			return err
 		}
 	} else {
@@ -95,8 +102,14 @@ func (z *fullZip) planFixed(l *enc21pb.FullZipLayout, t level.Type, limit int) e
 			return unsupported(e)
 		}
 		z.levels, z.validity = lists.levels, validityBytes(lists.levels)
+		switch {
+		case lists.noItems:
+			z.stored = 0
+		case z.bits > 0:
+			return unsupported(e)
+		}
 	}
-	if want := 8 * (z.fixed + z.validity); int(bits.BitsPerValue) != want {
+	if want := 8 * (z.stored + z.validity); int(bits.BitsPerValue) != want {
 		return table.Corruptf("encoding: full-zip values of %d bits, want %d", bits.BitsPerValue, want)
 	}
 	return nil
@@ -157,7 +170,16 @@ func (z *fullZip) stride() uint64 {
 	if z.length > 0 || z.path.maxRep > 0 {
 		return 0
 	}
-	return uint64(z.control + z.validity + z.fixed)
+	return uint64(z.control + z.validity + z.stored)
+}
+
+// growth is how many times as large as in the page values are when they are decoded, at
+// most.
+func (z *fullZip) growth() uint64 {
+	if z.stored >= z.fixed {
+		return 1
+	}
+	return uint64(z.fixed/max(z.validity, 1)) + 1
 }
 
 func (z *fullZip) checkBuffers(p Page) error {
@@ -201,7 +223,7 @@ func (z *fullZip) run(ctx context.Context, d *Decoder, p Page, e *emitter) error
 // runStride decodes entries that are all of one size, each a row.
 func (z *fullZip) runStride(ctx context.Context, d *Decoder, p Page, e *emitter) error {
 	stride := z.stride()
-	step := min(max(uint64(d.limits.BlockBytes)/stride, 1), uint64(d.limits.BlockEntries))
+	step := min(max(uint64(d.limits.BlockBytes)/(stride*z.growth()), 1), uint64(d.limits.BlockEntries))
 	for !e.done() {
 		rows := min(step, e.to-e.row)
 		var err error
@@ -209,7 +231,7 @@ func (z *fullZip) runStride(ctx context.Context, d *Decoder, p Page, e *emitter)
 		if err != nil {
 			return err
 		}
-		if z.control == 0 && z.validity == 0 {
+		if z.control == 0 && z.validity == 0 && z.bits == 0 {
 			// The entries are the values: nothing to take apart.
 			b := level.Block{Type: d.typ, Rows: int(rows), Layers: z.path.layers,
 				Values: level.Values{N: int(rows), Data: d.in}}
@@ -255,7 +277,7 @@ func (z *fullZip) runIndexed(ctx context.Context, d *Decoder, p Page, e *emitter
 			if next < until || next > p.Buffers[0].Size {
 				return table.Corruptf("encoding: row %d ends at byte %d of %d, after %d", to, next, p.Buffers[0].Size, until)
 			}
-			if to > e.row && next-from > uint64(d.limits.BlockBytes) {
+			if to > e.row && (next-from)*z.growth() > uint64(d.limits.BlockBytes) {
 				break
 			}
 			to, until = to+1, next
@@ -316,11 +338,16 @@ func (z *fullZip) entry(s *sink, in []byte) ([]byte, error) {
 	if def > s.path.maxVisible {
 		return in, nil
 	}
+	return z.value(s, in, def)
+}
+
+// value decodes the value at the start of in and returns what follows it.
+func (z *fullZip) value(s *sink, in []byte, def uint16) ([]byte, error) {
 	if z.length > 0 {
 		return z.stringEntry(s, in, def)
 	}
-	if len(in) < z.validity+z.fixed {
-		return nil, table.Corruptf("encoding: %d bytes for a value of %d", len(in), z.validity+z.fixed)
+	if len(in) < z.validity+z.stored {
+		return nil, table.Corruptf("encoding: %d bytes for a value of %d", len(in), z.validity+z.stored)
 	}
 	if z.validity > 0 {
 		have := s.v.N * s.typ.ValidBits()
@@ -337,9 +364,20 @@ func (z *fullZip) entry(s *sink, in []byte) ([]byte, error) {
 	if err := s.tooLong(z.fixed); err != nil {
 		return nil, err
 	}
-	s.v.Data = append(s.v.Data, in[:z.fixed]...)
+	switch {
+	case z.bits > 0 && z.stored == 0:
+		s.v.Data = level.AppendBits(s.v.Data, s.v.N*z.bits, make([]byte, z.fixed), 0, z.bits)
+	case z.bits > 0:
+		s.v.Data = level.AppendBits(s.v.Data, s.v.N*z.bits, in, 0, z.bits)
+	case z.stored > 0:
+		s.v.Data = append(s.v.Data, in[:z.fixed]...)
+	default: // all items are null
+		have := len(s.v.Data)
+		s.v.Data = slices.Grow(s.v.Data, z.fixed)[:have+z.fixed]
+		clear(s.v.Data[have:])
+	}
 	s.v.N++
-	return in[z.fixed:], nil
+	return in[z.stored:], nil
 }
 
 // stringEntry decodes a length and so many bytes; nothing is stored for a null.

@@ -35,6 +35,8 @@ type listValues struct {
 	levels  []listLevel
 	nulls   int // levels with validity
 	general *general
+	// noItems says that no items are stored, because all are null, or in null lists.
+	noItems bool
 }
 
 // compileLists follows the chain of list encodings, outermost first, to the flat
@@ -73,14 +75,36 @@ func compileLists(e *enc21pb.CompressiveEncoding, t level.Type, limit int) (*lis
 			if len(d.levels) == 0 {
 				return nil, unsupported(outer)
 			}
-			if elements != uint64(t.Dim) || inner != uint64(t.Inner) {
-				return nil, table.Corruptf("encoding: lists of %d items and %d lists inside, want %d and %d", elements, inner, t.Dim, t.Inner)
+			if err := listsAre(t, elements, inner); err != nil {
+				return nil, err
 			}
 			return d, flatWidth(c.Flat, t.Bits)
+		case *enc21pb.CompressiveEncoding_Constant:
+			if len(d.levels) == 0 || !d.levels[len(d.levels)-1].validity || len(c.Constant.GetValue()) > 0 {
+				return nil, unsupported(outer)
+			}
+			// All elements of the last level are null, and what is inside them is left out.
+			rest := t.ValidBits() - int(inner+elements)
+			if uint64(t.Dim)%elements != 0 || rest < 0 {
+				return nil, listsAre(t, elements, inner)
+			}
+			if rest > 0 {
+				d.levels = append(d.levels, listLevel{elements: rest})
+			}
+			d.noItems = true
+			return d, nil
 		default:
 			return nil, unsupported(outer)
 		}
 	}
+}
+
+// listsAre checks what a chain of list encodings adds up to.
+func listsAre(t level.Type, elements, inner uint64) error {
+	if elements != uint64(t.Dim) || inner != uint64(t.Inner) {
+		return table.Corruptf("encoding: lists of %d items and %d lists inside, want %d and %d", elements, inner, t.Dim, t.Inner)
+	}
+	return nil
 }
 
 func (d *listValues) buffers() int { return d.nulls + 1 }

@@ -18,6 +18,8 @@ type miniBlock struct {
 	dict     *dictionaryValues // values, if they are a dictionary's
 	large    bool              // chunk metadata and buffer sizes of 32 bits
 	items    uint64            // visible entries
+	// counted says that chunk metadata is a size and a number of values, 32 bits each.
+	counted bool
 }
 
 func (d *Decoder) planMiniBlock(l *enc21pb.MiniBlockLayout, p Page) (*miniBlock, error) {
@@ -88,13 +90,21 @@ type chunkSpan struct {
 // are left.
 func (m *miniBlock) chunks(meta []byte, dataSize uint64) ([]chunkSpan, error) {
 	word := m.word()
+	if m.counted {
+		word = 8
+	}
+	if len(meta)%word != 0 {
+		return nil, table.Corruptf("encoding: chunk metadata of %d bytes", len(meta))
+	}
 	out := make([]chunkSpan, len(meta)/word)
 	offset, left := uint64(0), m.items
 	for i := range out {
 		w := loadWord(meta[i*word:], word)
 		c := chunkSpan{offset: offset, size: (w>>4 + 1) * 8}
 		n := uint64(1) << (w & 15)
-		if i == len(out)-1 {
+		if m.counted {
+			c.size, n = (w&(1<<32-1)+1)*8, w>>32
+		} else if i == len(out)-1 {
 			n = left
 		}
 		if n > left || n > maxChunkValues {

@@ -46,7 +46,7 @@ func compilePacked(e *enc21pb.CompressiveEncoding, t level.Type, f form, limit i
 func packedWidths(p *enc21pb.PackedStruct, t level.Type) error {
 	parts := t.Parts.List()
 	if len(p.GetBitsPerValue()) != len(parts) {
-		return table.Corruptf("encoding: a packed struct of %d fields, want %d", len(p.GetBitsPerValue()), len(parts))
+		return table.Unsupportedf("encoding: a packed struct of %d fields, of which the table has %d: reading it as something else is not supported", len(p.GetBitsPerValue()), len(parts))
 	}
 	for i, bits := range p.GetBitsPerValue() {
 		if bits != uint64(parts[i].Bits) {
@@ -74,7 +74,7 @@ type packedField struct {
 func compilePackedRows(v *enc21pb.VariablePackedStruct, e *enc21pb.CompressiveEncoding, t level.Type, limit int) (*packedRows, error) {
 	parts := t.Parts.List()
 	if len(v.GetFields()) != len(parts) {
-		return nil, table.Corruptf("encoding: a packed struct of %d fields, want %d", len(v.GetFields()), len(parts))
+		return nil, table.Unsupportedf("encoding: a packed struct of %d fields, of which the table has %d: reading it as something else is not supported", len(v.GetFields()), len(parts))
 	}
 	out := &packedRows{}
 	for i, f := range v.GetFields() {

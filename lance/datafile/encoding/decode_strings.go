@@ -29,6 +29,9 @@ func compileStrings(e *enc21pb.CompressiveEncoding, f form, limit, depth int) (s
 	}
 	switch c := e.GetCompression().(type) {
 	case *enc21pb.CompressiveEncoding_Variable:
+		if _, flat := c.Variable.GetOffsets().GetCompression().(*enc21pb.CompressiveEncoding_Flat); !flat && f == inChunk {
+			return compileOffsetStrings(c.Variable, e, limit)
+		}
 		width, err := offsetBits(c.Variable, e)
 		if err != nil {
 			return nil, err
@@ -76,6 +79,55 @@ func offsetBits(v *enc21pb.Variable, e *enc21pb.CompressiveEncoding) (int, error
 	default:
 		return 0, table.Corruptf("encoding: offsets of %d bits", bits)
 	}
+}
+
+// offsetStrings is offsets, as a sequence of its own that may need no bytes, and the
+// bytes. Format 2.3 has them.
+type offsetStrings struct {
+	codec   sequenceCodec
+	offsets []uint32
+}
+
+func compileOffsetStrings(v *enc21pb.Variable, e *enc21pb.CompressiveEncoding, limit int) (*offsetStrings, error) {
+	width := sequenceWidth(v.GetOffsets())
+	if v.GetValues() != nil || width != 32 && width != 64 {
+		return nil, unsupported(e)
+	}
+	codec, err := compileSequence(v.GetOffsets(), width, limit, false)
+	return &offsetStrings{codec: codec}, err
+}
+
+func (d *offsetStrings) buffers() int {
+	if d.codec.payload() {
+		return 2
+	}
+	return 1
+}
+
+func (d *offsetStrings) decode(n int, bufs [][]byte) (stringView, error) {
+	var in []byte
+	data := bufs[0]
+	if d.codec.payload() {
+		in, data = bufs[0], bufs[1]
+	}
+	offsets, err := d.codec.load(uint64(n)+1, in)
+	if err != nil {
+		return stringView{}, err
+	}
+	if uint64(len(data)) > 1<<32-1 {
+		return stringView{}, table.Unsupportedf("encoding: more than 4 GiB of strings in one buffer")
+	}
+	d.offsets = d.offsets[:0]
+	prev := uint64(0)
+	for i := range offsets.n {
+		o := offsets.at(i)
+		if o < prev || i == 0 && o != 0 || o > uint64(len(data)) {
+			return stringView{}, table.Corruptf("encoding: offset %d is %d, after %d, in %d bytes", i, o, prev, len(data))
+		}
+		prev = o
+		d.offsets = append(d.offsets, uint32(o))
+	}
+	return stringView{data, d.offsets}, nil
 }
 
 // chunkStrings is offsets from the buffer's start, then the bytes; the end of the

@@ -271,7 +271,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "rle(flat(64), flat(8))", Name(pbRLE(64, 8)))
 	require.Equal(t, "out_of_line_bitpacking(flat(3))", Name(pbOutOfLine(16, 3)))
 	require.Equal(t, "none", Name(nil))
-	require.Equal(t, "sparse", LayoutName(&enc21pb.PageLayout{Layout: &enc21pb.PageLayout_Sparse{}}))
+	require.Equal(t, "sparse chunks of none", LayoutName(&enc21pb.PageLayout{Layout: &enc21pb.PageLayout_Sparse{}}))
 }
 
 func FuzzDecompress(f *testing.F) {

@@ -26,7 +26,11 @@ func compileValues(e *enc21pb.CompressiveEncoding, t level.Type, f form, limit i
 		d, err := compileStrings(e, f, limit, 0)
 		return &stringValues{decoder: d}, err
 	case t.Kind == level.FixedList:
-		return compileLists(e, t, limit)
+		d, err := compileLists(e, t, limit)
+		if err == nil && d.noItems {
+			return nil, unsupported(e) // writers do so in full-zip pages only
+		}
+		return d, err
 	case t.Kind == level.Variable:
 		return nil, unsupported(e)
 	default:

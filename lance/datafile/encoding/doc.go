@@ -1,9 +1,9 @@
 // Package encoding turns the pages of one leaf column into blocks in level space
-// (package level) and back, for formats 2.1 and 2.2.
+// (package level) and back, for formats 2.1 to 2.3.
 //
 // # Layouts
 //
-// A page has one of four layouts:
+// A page of formats 2.1 and 2.2 has one of four layouts:
 //
 //   - mini-block, for values below 256 bytes: the page is cut into chunks of a few
 //     kilobytes, each with its own levels and compressed value buffers. A page of
@@ -13,6 +13,19 @@
 //   - constant: all values are null, or the same where they are not null.
 //   - blob: the values lie elsewhere in the file, and inside is a mini-block page
 //     of where.
+//
+// Format 2.3 has pages without levels besides. A sparse page says of each layer which of
+// its slots are null and how many slots of the next layer each list has, as sequences of
+// positions and counts; behind it are values in mini-blocks, one for each slot, or from
+// Lance 14 on in other forms: full-zip, values that are stored once and indices, one
+// value, none. For example, the rows [1, null], null, [], [2] of package level:
+//
+//	list   4 slots, null: 1; not empty: 0 and 3, with 2 and 1 slots
+//	item   3 slots, null: 1
+//	values 1, junk, 2
+//
+// A page of Lance 14 ("planar") says structure and values apart from each other. With
+// levels it is one of the layouts above in other words ([Dense], [Planar]).
 //
 // # Encodings
 //
@@ -33,6 +46,8 @@
 //	variable_packed_struct  rows of fields some of which stand behind their length
 //	general                 LZ4 or zstd around what is inside
 //	constant                one value for all (blocks)
+//	range, delta            start, start+step, ...; a number and differences. Of format
+//	                        2.3, as sequences of their own and for offsets of strings
 //
 // # Decoding
 //
@@ -57,7 +72,9 @@
 // some of what the format allows: full-zip with a nullable struct around a list,
 // a list that is declared to be never null inside such a struct, chunks whose
 // entries are more than readers count. A block that no single page can hold is cut
-// on row boundaries.
+// on row boundaries. In V2_3Planar a page without values, or of one value and nulls, is
+// sparse: there is no other way. So is one of wide values that are mostly null, and one of
+// lists whose levels would take much more. All other pages have levels.
 //
 // A column of Arrow dictionaries has a dictionary in every page, which is what
 // tells readers to make one again. Blocks hold the values: dictionaries are made

@@ -6,12 +6,16 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/fsst"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
 	"github.com/rehome-db/rehome/table"
 )
 
 // EncodeOptions says how a column's pages are encoded.
 type EncodeOptions struct {
 	Version Version
+	// Layers are those that the column's pages are to agree on as far as they have to,
+	// see [level.SameItems]. The default is those that each page needs.
+	Layers []level.Layer
 	// Dims are the dimensions of a FixedList column, outermost first; their
 	// product is the type's Dim. The default is one dimension.
 	Dims []int
@@ -44,6 +48,9 @@ type EncodeOptions struct {
 	// DictionaryCompression is the compression of dictionaries: "lz4", "zstd" or
 	// "none". The default is lz4 in format 2.2 and none in 2.1.
 	DictionaryCompression string
+	// EmptyStructs says that values of no type at all are structs without fields, which
+	// are there even though nothing is stored of them.
+	EmptyStructs bool
 	// ChunkBytes is the size of mini-blocks of strings; the default is 4 KiB.
 	ChunkBytes int
 }
@@ -51,7 +58,9 @@ type EncodeOptions struct {
 // EncodedPage is a page to be written: its buffers in order, and the layout that
 // describes them.
 type EncodedPage struct {
-	Layout  *enc21pb.PageLayout
+	Layout *enc21pb.PageLayout
+	// Planar describes the page instead in V2_3Planar.
+	Planar  *enc23pb.PlanarLayout
 	Rows    int
 	Buffers [][]byte
 }
@@ -86,6 +95,15 @@ type Encoder struct {
 // a page is encoded.
 func NewEncoder(opts EncodeOptions) *Encoder { return &Encoder{opts: opts} }
 
+// Reset makes e what [NewEncoder] returns, with the memory that it has.
+func (e *Encoder) Reset(opts EncodeOptions) {
+	if opts.CompressionLevel != e.opts.CompressionLevel {
+		e.compress.values = nil // it is for one level
+	}
+	// Maps keep the size of the largest column, and are cleared with each page.
+	e.opts, e.symbols, e.distinct, e.indexOf = opts, nil, nil, nil
+}
+
 // Encode passes b to emit as one page, or as several, cut on row boundaries, if
 // the format cannot hold it in one. Pages are valid until emit returns; they may
 // share b's memory. Encode overwrites the value slots of b that are null.
@@ -100,6 +118,9 @@ func (e *Encoder) Encode(b *level.Block, emit func(EncodedPage) error) error {
 		return err
 	}
 	if at == nil {
+		if e.opts.Version.Planar() {
+			page = e.planarPage(e.levels(b), page)
+		}
 		page.Rows = b.Rows
 		return emit(page)
 	}
@@ -235,7 +256,7 @@ func (l *levels) nullSlots(slots int, f func(slot int)) (valid int) {
 
 // nullableOutsideList says whether a struct that can be null lies around a list.
 // Readers up to Lance 12 take the wrong entries of such a full-zip page for
-// visible.
+// visible, unless all are.
 func (l *levels) nullableOutsideList() bool {
 	list := false
 	for _, x := range l.layers {
@@ -268,7 +289,11 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 	if b.Type.Parts != "" {
 		return e.packedPage(b, l)
 	}
-	if page, ok := e.constant(b, l, valid); ok {
+	if e.opts.Version.Planar() {
+		if page, ok := e.planarConstant(b, l); ok {
+			return page, nil, nil
+		}
+	} else if page, ok := e.constant(b, l, valid); ok {
 		return page, nil, nil
 	}
 	if e.opts.Zip && canZip(b, l) {
@@ -276,12 +301,16 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 		return page, nil, err
 	}
 	if codec, dict := e.dictionary(b); codec != nil {
-		page, at, err := e.miniBlock(b, l, codec, dict)
+		page, at, err := e.blocksPage(b, l, codec, dict)
 		if at == nil || err != nil {
 			return page, at, err
 		}
 	}
 	widest := widestValue(b)
+	if e.zipsSparse(b, l, valid, widest) {
+		page, err := e.sparseZip(b, l, widest)
+		return page, nil, err
+	}
 	if widest >= wideValue && canZip(b, l) && !e.opts.Mini {
 		page, err := e.fullZip(b, l, widest)
 		return page, nil, err
@@ -290,7 +319,7 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 	if err != nil {
 		return EncodedPage{}, nil, err
 	}
-	page, at, err := e.miniBlock(b, l, codec, nil)
+	page, at, err := e.blocksPage(b, l, codec, nil)
 	if err == nil && at != nil && b.Rows == 1 && canZip(b, l) {
 		page, err = e.fullZip(b, l, widest)
 		at = nil
@@ -301,7 +330,7 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 // canZip says whether the values can stand in a full-zip page. Lists of bits are
 // not put there even where they are whole bytes.
 func canZip(b *level.Block, l *levels) bool {
-	return b.Type.Bits%8 == 0 && !l.nullableOutsideList()
+	return b.Type.Bits%8 == 0 && (!l.nullableOutsideList() || l.visible == nil || len(l.visible) == l.entries)
 }
 
 // clean makes the content of null slots cheap and independent of where the block

@@ -31,6 +31,15 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 	case b.Type.Kind == level.Variable:
 	case b.Type.Kind == level.Fixed && b.Type.Bits == 128:
 	case b.Type.Kind == level.Fixed && b.Type.Bits == 64 && e.opts.Version >= V2_2:
+	case b.Type.Kind == level.FixedList && b.Type.Bits%8 == 0 && e.opts.Version.Planar():
+		d.width = b.Type.ValueBits() / 8
+		if b.Values.ItemValid != nil {
+			var err error
+			if d.b, err = e.wholeLists(b); err != nil {
+				return nil, nil // for whoever encodes the lists to say
+			}
+			d.width = d.b.Type.Dim
+		}
 	default:
 		return nil, nil
 	}
@@ -69,7 +78,50 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 	if indexed := itemBytes + n*bits.Len(uint(len(items)-1))/8; float64(indexed) > float64(e.plainSize(&d, plain))*e.dictionaryRatio() {
 		return nil, nil
 	}
-	return e.wrap(e.fixedCodec(e.indices, n, indexBits)), e.dictionaryPage(b.Type, items)
+	page := e.dictionaryPage(b.Type, items)
+	if b.Type.Kind == level.FixedList {
+		if err := e.describeListItems(b, page); err != nil {
+			return nil, nil
+		}
+	}
+	return e.wrap(e.fixedCodec(e.indices, n, indexBits)), page
+}
+
+// wholeLists returns the lists of b as bytes, each behind the validity of its items.
+func (e *Encoder) wholeLists(b *level.Block) (*level.Block, error) {
+	levels, err := e.listLevels(b)
+	if err != nil {
+		return nil, err
+	}
+	size := b.Type.ValueBits() / 8
+	out := &level.Block{Type: level.Type{Kind: level.FixedList, Bits: 8, Dim: size + validityBytes(levels)}, Rows: b.Values.N, Layers: b.Layers}
+	out.Values.N = b.Values.N
+	at := 0
+	for i := range b.Values.N {
+		for _, l := range levels {
+			if l.validity {
+				out.Values.Data = append(out.Values.Data, level.AppendBits(nil, 0, b.Values.ItemValid, at, l.elements)...)
+			}
+			at += l.elements
+		}
+		out.Values.Data = append(out.Values.Data, b.Values.Data[i*size:(i+1)*size]...)
+	}
+	return out, nil
+}
+
+// describeListItems says of a dictionary that its items are lists.
+func (e *Encoder) describeListItems(b *level.Block, page *dictionaryPage) error {
+	levels, err := e.listLevels(b)
+	if err != nil {
+		return err
+	}
+	lists := describeFixedList(levels, b.Type.Bits)
+	if g := page.encoding.GetGeneral(); g != nil {
+		g.Values = lists
+	} else {
+		page.encoding = lists
+	}
+	return nil
 }
 
 // divisor and dictionaryRatio return what options say, or the defaults.

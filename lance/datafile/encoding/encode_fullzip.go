@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
@@ -16,6 +17,12 @@ const (
 
 // fullZip encodes a page of wide values: each behind its levels, found by offset.
 func (e *Encoder) fullZip(b *level.Block, l *levels, widest int) (EncodedPage, error) {
+	if l.rep != nil {
+		var err error
+		if l, err = l.declared(e.opts.Layers); err != nil {
+			return EncodedPage{}, err
+		}
+	}
 	layout := &enc21pb.FullZipLayout{
 		Layers:          layersProto(l.layers),
 		NumItems:        uint32(l.entries),
@@ -70,6 +77,25 @@ func (e *Encoder) fullZip(b *level.Block, l *levels, widest int) (EncodedPage, e
 		page.Buffers = append(page.Buffers, e.rowOffsets(z.rows, len(e.data)))
 	}
 	return page, nil
+}
+
+// declared returns levels that say the same and declare what is nullable in asked.
+func (l *levels) declared(asked []level.Layer) (*levels, error) {
+	layers := level.Declared(l.layers, asked)
+	if slices.Equal(layers, l.layers) {
+		return l, nil
+	}
+	numbers, err := level.Mapping(l.layers, layers)
+	if err != nil {
+		return nil, err
+	}
+	out := *l
+	out.layers, out.def = layers, make([]uint16, l.entries)
+	for i, d := range l.def {
+		out.def[i] = numbers[d]
+	}
+	out.maxDef, out.maxVisible = level.MaxDef(layers), level.MaxVisibleDef(layers)
+	return &out, nil
 }
 
 // controlBytes returns the size of a control word of so many bits.
@@ -190,7 +216,8 @@ type zipValues struct {
 }
 
 // zipStrings compresses strings one by one: large ones with zstd, others with a
-// symbol table, each only if it pays.
+// symbol table, each only if it pays. An empty value, which null is, too, takes no bytes,
+// which readers do not take for LZ4.
 func (e *Encoder) zipStrings(b *level.Block, widest int) (*zipValues, error) {
 	v := &b.Values
 	out := &zipValues{data: v.Data, offsets: v.Offsets, width: b.Type.Bits / 8, encoding: describeVariable(b.Type.Bits)}
@@ -200,13 +227,13 @@ func (e *Encoder) zipStrings(b *level.Block, widest int) (*zipValues, error) {
 		return out, e.packRows(out, b)
 	case asked == "lz4" || asked == "zstd" || asked == "" && widest > zstdWidth && e.zstdPays(v):
 		scheme := enc21pb.BufferCompression_ZSTD
-		if asked == "lz4" {
+		if asked == "lz4" && !hasEmpty(v) {
 			scheme = enc21pb.BufferCompression_LZ4
 		}
 		e.strings, e.ends = e.strings[:0], append(e.ends[:0], 0)
 		for i := range v.N {
 			if value := v.Data[v.Offsets[i]:v.Offsets[i+1]]; len(value) == 0 {
-				// Readers take no bytes for an empty value.
+				// Readers of zstd take no bytes for an empty value.
 			} else if scheme == enc21pb.BufferCompression_LZ4 {
 				e.strings = e.compress.lz4Block(e.strings, value)
 			} else {
@@ -221,6 +248,16 @@ func (e *Encoder) zipStrings(b *level.Block, widest int) (*zipValues, error) {
 		out.encoding = describeFSST(e.symbols.Table(), out.encoding)
 	}
 	return out, nil
+}
+
+// hasEmpty says whether a slot is empty.
+func hasEmpty(v *level.Values) bool {
+	for i := range v.N {
+		if v.Offsets[i] == v.Offsets[i+1] {
+			return true
+		}
+	}
+	return false
 }
 
 // zstdPays compresses the first part of some values, spread over the page.

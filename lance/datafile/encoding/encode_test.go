@@ -17,6 +17,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/level/leveltest"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -31,11 +32,34 @@ func stored(t require.TestingT, p encoding.EncodedPage) encoding.Page {
 		out.Buffers = append(out.Buffers, encoding.Buffer{Offset: uint64(file.Len()), Size: uint64(len(b))})
 		file.Write(b)
 	}
+	out.File = bytes.NewReader(file.Bytes())
+	if p.Planar != nil {
+		describePlanar(t, p, &out)
+		return out
+	}
 	layout, err := proto.Marshal(p.Layout)
 	require.NoError(t, err)
 	require.NoError(t, proto.Unmarshal(layout, out.Layout))
-	out.File = bytes.NewReader(file.Bytes())
 	return out
+}
+
+// describePlanar describes a page as a file of V2_3Planar does.
+func describePlanar(t require.TestingT, p encoding.EncodedPage, out *encoding.Page) {
+	layout, err := proto.Marshal(p.Planar)
+	require.NoError(t, err)
+	planar := new(enc23pb.PlanarLayout)
+	require.NoError(t, proto.Unmarshal(layout, planar))
+	out.Layout, err = encoding.Dense(planar)
+	require.NoError(t, err)
+	if out.Layout == nil {
+		out.Planar = planar
+		require.Contains(t, encoding.PlanarName(planar), "sparse")
+		return
+	}
+	require.Equal(t, encoding.LayoutName(out.Layout), encoding.PlanarName(planar))
+	again, ok := encoding.Planar(out.Layout, len(p.Buffers))
+	require.True(t, ok)
+	require.True(t, proto.Equal(planar, again))
 }
 
 // encodePages encodes b and returns its pages, each checked against the limits
@@ -60,7 +84,8 @@ func requireWellFormed(t require.TestingT, p encoding.EncodedPage) {
 		list := false
 		for _, l := range z.Layers {
 			list = list || level.Layer(l).IsList()
-			require.False(t, list && l == enc21pb.RepDefLayer_REPDEF_NULLABLE_ITEM, "full-zip with a nullable struct around a list")
+			outside := list && l == enc21pb.RepDefLayer_REPDEF_NULLABLE_ITEM
+			require.False(t, outside && z.NumItems != z.NumVisibleItems, "full-zip with a nullable struct around a list, and something absent")
 		}
 	}
 	m := p.Layout.GetMiniBlock()
@@ -134,7 +159,7 @@ func narrowed(t require.TestingT, b *level.Block) *level.Block {
 	return builder.Block()
 }
 
-var versions = []encoding.Version{encoding.V2_1, encoding.V2_2}
+var versions = []encoding.Version{encoding.V2_1, encoding.V2_2, encoding.V2_3, encoding.V2_3Planar}
 
 // valueStyle draws values that suit one encoding or the other.
 func valueStyle(t *rapid.T, typ level.Type) func(*rapid.T) string {
@@ -238,7 +263,7 @@ func encodedPagesDecode(t *rapid.T) {
 	for range 2 {
 		pages := encodePages(t, e, narrowed(t, m.Block()))
 		for _, p := range pages {
-			require.True(t, opts.IndexBits == 0 || p.Layout.GetConstant() != nil || p.Layout.GetMiniBlock().GetDictionary() != nil)
+			require.True(t, opts.IndexBits == 0 || p.Planar != nil || p.Layout.GetConstant() != nil || p.Layout.GetMiniBlock().GetDictionary() != nil)
 		}
 		require.Equal(t, m.Rows, decodePages(t, typ, m.Layers, pages))
 	}

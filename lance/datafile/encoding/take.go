@@ -47,12 +47,16 @@ func (d *Decoder) Take(ctx context.Context, p Page, ranges []Range, g Gathering)
 	if err != nil {
 		return err
 	}
+	return d.takePlan(ctx, plan, p, ranges, g)
+}
+
+func (d *Decoder) takePlan(ctx context.Context, plan plan, p Page, ranges []Range, g Gathering) (err error) {
 	t := &taker{Gathering: g, ranges: ranges, limit: d.limits.BlockBytes}
 	t.e.yield = t.pick
-	if sparse, ok := plan.(sparsePlan); ok {
-		err = sparse.take(ctx, d, p, t)
+	if some, ok := plan.(sparsePlan); ok {
+		err = some.take(ctx, d, p, t)
 	} else {
-		err = t.run(ctx, plan, d, p, ranges[0].From, end)
+		err = t.run(ctx, plan, d, p, ranges[0].From, ranges[len(ranges)-1].To)
 	}
 	switch {
 	case t.err != nil:

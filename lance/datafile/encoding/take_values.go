@@ -22,6 +22,8 @@ func (m *miniBlock) keepSome(t level.Type) *keptStrings {
 		return nil
 	}
 	switch v := m.values.(type) {
+	case *keptStrings:
+		return v // from the last time
 	case *dictionaryValues:
 	case *stringValues:
 		if _, ok := v.decoder.(*fsstStrings); !ok {

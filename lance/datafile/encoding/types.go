@@ -6,6 +6,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
 )
 
 // Version is a minor version of file format 2.
@@ -16,11 +17,24 @@ const (
 	V2_0 Version = 0 // its pages are those of package encoding20
 	V2_1 Version = 1
 	V2_2 Version = 2
-	V2_3 Version = 3 // read only, as far as its pages are those of V2_2
+	V2_3 Version = 3 // its pages are those of V2_2, and some more
+	// V2_3Planar is format 2.3 too, but its pages describe themselves in other words:
+	// see [Dense]. Lance up to 13 reads and writes V2_3, Lance from 14 on V2_3Planar,
+	// and neither reads the other. Files do not say which they are but by their pages.
+	V2_3Planar Version = planar | 3
 )
 
+// planar sets versions apart that call themselves the same.
+const planar = 1 << 8
+
+// Minor returns the minor version that files and tables state.
+func (v Version) Minor() uint16 { return uint16(v &^ planar) }
+
+// Planar says whether pages have planar layouts.
+func (v Version) Planar() bool { return v&planar != 0 }
+
 // String prints the version as tables record it, for example "2.1".
-func (v Version) String() string { return fmt.Sprintf("2.%d", uint16(v)) }
+func (v Version) String() string { return fmt.Sprintf("2.%d", v.Minor()) }
 
 // Buffer is a range of bytes of a file.
 type Buffer struct{ Offset, Size uint64 }
@@ -28,6 +42,8 @@ type Buffer struct{ Offset, Size uint64 }
 // Page is a stored page: what its column's metadata says of it.
 type Page struct {
 	Layout *enc21pb.PageLayout
+	// Planar says so instead in format 2.3 where the structure is sparse.
+	Planar *enc23pb.PlanarLayout
 	// Rows is the number of top-level rows, at most 2^32.
 	Rows uint64
 	// Buffers lie in File; whoever made the page has checked that they do.
@@ -119,9 +135,26 @@ func LayoutName(l *enc21pb.PageLayout) string {
 	case *enc21pb.PageLayout_Blob:
 		return "blob"
 	case *enc21pb.PageLayout_Sparse:
-		return "sparse"
+		return "sparse chunks of " + Name(c.Sparse.GetValueCompression())
 	default:
 		return "none"
+	}
+}
+
+// PageLayers returns the layers that a page declares, nil of a layout that is not known,
+// and whether it has definition levels at all: without them nothing is absent, whatever
+// it declares.
+func PageLayers(p Page) (layers []level.Layer, def bool) {
+	switch l := p.Layout.GetLayout().(type) {
+	case *enc21pb.PageLayout_MiniBlock:
+		return layersOf(l.MiniBlock.GetLayers()), l.MiniBlock.GetDefCompression() != nil
+	case *enc21pb.PageLayout_FullZip:
+		return layersOf(l.FullZip.GetLayers()), l.FullZip.GetBitsDef() > 0
+	case *enc21pb.PageLayout_Constant:
+		n := len(p.Buffers)
+		return layersOf(l.Constant.GetLayers()), n >= 2 && p.Buffers[n-1].Size > 0
+	default:
+		return nil, false
 	}
 }
 

@@ -39,7 +39,8 @@ func (c *compiler) dictionary(d *enc20pb.Dictionary, e *enc20pb.ArrayEncoding, l
 		}
 		indices = dense(k.SomeNulls.GetValues())
 	}
-	bits := indices.GetFlat().GetBitsPerValue()
+	bits := max(indices.GetFlat().GetBitsPerValue(), indices.GetBitpacked().GetUncompressedBitsPerValue(),
+		indices.GetBitpackedForNonNeg().GetUncompressedBitsPerValue())
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 		return nil, unsupported(e)
 	}

@@ -18,15 +18,21 @@
 //
 // A page has a tree of encodings whose ends name the page's buffers:
 //
-//	nullable         which values are there, then the values; or that none is
-//	flat             values of one width, one bit each for booleans
-//	fixed_size_list  the items of all values, one after the other
-//	binary           where each string ends, and bytes
-//	fsst             a binary whose bytes are made longer by a symbol table
-//	dictionary       indices into a few values
-//	packed_struct    rows of fields, side by side
-//	list             where each list ends; how many items the page has
-//	struct           nothing
+//	nullable               which values are there, then the values; or that none is
+//	flat                   values of one width, one bit each for booleans
+//	bitpacked              integers in fewer bits, one after the other, in place of flat
+//	bitpacked_for_non_neg  the same in blocks of 1024 (package fastlanes)
+//	fixed_size_list        the items of all values, one after the other
+//	binary                 where each string ends, and bytes
+//	fsst                   a binary whose bytes are made longer by a symbol table
+//	fixed_size_binary      strings of one length
+//	dictionary             indices into a few values
+//	packed_struct          rows of fields, side by side
+//	list                   where each list ends; how many items the page has
+//	struct                 nothing
+//
+// Only versions before 1.0 wrote bitpacked and fixed_size_binary, and then not by
+// themselves: they are read, not written.
 //
 // An end in binary and list that is not below an adjustment, which is larger than
 // any end, is of a null and too large by the adjustment. Ends count from the page's
@@ -49,7 +55,8 @@
 // # Writing
 //
 // [Lists] takes a leaf's blocks apart into ends of lists and values, [EncodeValues]
-// and [Lists.Page] make pages of either.
+// and [Lists.Page] make pages of either. Pages that lose nothing can be copied instead,
+// if they are as they would be written today ([Current]).
 //
 // # Worked example
 //

@@ -1,7 +1,10 @@
 package encoding20
 
 import (
+	"sync"
+
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/datafile/fsst"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
 	"github.com/rehome-db/rehome/table"
@@ -33,6 +36,9 @@ type Options struct {
 	// Scheme is what compresses the bytes of strings, "" for nothing.
 	Scheme string
 	Level  int
+	// Symbols says that strings are stored with a symbol table (package fsst), where
+	// that is shorter. Readers do so for 32-bit offsets only.
+	Symbols bool
 }
 
 // page collects the buffers of an encoded page.
@@ -198,14 +204,24 @@ func StructPage(n uint64) Encoded {
 
 // strings encodes strings; few distinct ones of text as a dictionary.
 func (p *page) strings(v *level.Values, null []uint16, opts Options) (*enc20pb.ArrayEncoding, error) {
-	if opts.Text && opts.Scheme == "" && v.N >= dictionaryValues {
+	if opts.Text && v.N >= dictionaryValues {
 		d := newDistinct(level.Type{Kind: level.Variable, Bits: 32}, v, dictionaryItems)
-		if indices, ok := d.indices(null, 1); ok && d.values.N > 0 {
+		if indices, ok := d.indices(null, 1); ok {
 			data := make([]byte, len(indices))
 			for i, at := range indices {
 				data[i] = byte(at)
 			}
-			return p.dictionaryOf(8, data, &d.values, nil, Options{})
+			var nullItem []uint16
+			if d.values.N == 0 {
+				d.add(nil) // no dictionary is empty, even if all is null
+				nullItem = []uint16{1}
+			}
+			return p.dictionaryOf(8, data, &d.values, nullItem, Options{})
+		}
+	}
+	if opts.Symbols {
+		if e, ok, err := p.symbols(v, null); ok || err != nil {
+			return e, err
 		}
 	}
 	return p.binary(v, null, opts)
@@ -218,6 +234,34 @@ const (
 	dictionaryValues = 100
 	dictionaryItems  = 100
 )
+
+const (
+	// symbolTableBytes is the size of a symbol table, and symbolBytes that of values
+	// up to which they are tried: offsets of encoded ones fit, too.
+	symbolTableBytes = 2312
+	symbolBytes      = 1 << 30
+)
+
+// trainers keeps memory of half a megabyte each.
+var trainers = sync.Pool{New: func() any { return new(fsst.Trainer) }}
+
+// symbols encodes strings with a symbol table, or returns false if that is not shorter.
+func (p *page) symbols(v *level.Values, null []uint16) (*enc20pb.ArrayEncoding, bool, error) {
+	plain := v.Offsets[v.N] - v.Offsets[0]
+	if plain <= symbolTableBytes || plain > symbolBytes {
+		return nil, false, nil
+	}
+	t := trainers.Get().(*fsst.Trainer)
+	defer trainers.Put(t)
+	encoder := t.Train(v.Data, v.Offsets[:v.N+1])
+	data, offsets := encoder.Append(nil, nil, v.Data, v.Offsets[:v.N+1])
+	if len(data)+symbolTableBytes >= int(plain) {
+		return nil, false, nil
+	}
+	e, err := p.binary(&level.Values{N: v.N, Data: data, Offsets: offsets}, null, Options{})
+	return &enc20pb.ArrayEncoding{ArrayEncoding: &enc20pb.ArrayEncoding_Fsst{Fsst: &enc20pb.Fsst{
+		Binary: e, SymbolTable: encoder.Table()}}}, true, err
+}
 
 // binary encodes strings as ends and bytes. Nulls have no bytes.
 func (p *page) binary(v *level.Values, null []uint16, opts Options) (*enc20pb.ArrayEncoding, error) {

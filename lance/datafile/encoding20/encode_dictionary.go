@@ -44,7 +44,7 @@ func (p *page) dictionary(t level.Type, v *level.Values, null []uint16, opts Opt
 		nullItem = make([]uint16, d.values.N)
 		nullItem[d.null] = 1
 	}
-	opts.Dims, opts.IndexBits, opts.Text, opts.Scheme = nil, 0, false, ""
+	opts = Options{}
 	if t.Kind == level.Variable {
 		return p.dictionaryOf(8*w, data, &d.values, nullItem, opts)
 	}

@@ -21,6 +21,10 @@ type flat struct {
 	size  uint64
 	limit int
 	whole []byte // of a compressed buffer, once it was read
+
+	packing  *packing // nil if values are stored as they are
+	raw      []byte   // what unpack has read
+	unpacked []byte   // a block
 }
 
 // dense returns what is inside a nullable encoding that says that all is there.
@@ -48,6 +52,9 @@ func compileFlat(e *enc20pb.ArrayEncoding, p *Page, bits, n uint64, limit int) (
 	}
 	f.size = (n*bits + 7) / 8
 	switch {
+	case f.packing != nil && f.packing.stored(n) > f.buffer.Size:
+		return nil, table.Corruptf("encoding: a buffer of %d bytes for %d values packed into %d bits", f.buffer.Size, n, f.packing.width)
+	case f.packing != nil:
 	case f.scheme == "" && f.size > f.buffer.Size:
 		return nil, table.Corruptf("encoding: a buffer of %d bytes for %d values of %d bits", f.buffer.Size, n, bits)
 	case f.scheme != "" && f.size > uint64(limit):
@@ -58,6 +65,13 @@ func compileFlat(e *enc20pb.ArrayEncoding, p *Page, bits, n uint64, limit int) (
 
 // compileBuffer is compileFlat for a number of values that is not known.
 func compileBuffer(e *enc20pb.ArrayEncoding, p *Page, bits uint64, limit int) (*flat, error) {
+	if packing, buffer, err := packings(dense(e), bits); err != nil || packing != nil {
+		if err != nil {
+			return nil, err
+		}
+		b, err := bufferOf(buffer, p)
+		return &flat{bits: bits, buffer: b, limit: limit, packing: packing}, err
+	}
 	c, ok := dense(e).GetArrayEncoding().(*enc20pb.ArrayEncoding_Flat)
 	if !ok {
 		return nil, unsupported(e)
@@ -70,9 +84,11 @@ func compileBuffer(e *enc20pb.ArrayEncoding, p *Page, bits uint64, limit int) (*
 		return nil, err
 	}
 	f := &flat{bits: bits, buffer: b, limit: limit}
-	switch scheme := c.Flat.GetCompression().GetScheme(); scheme {
-	case "", "none":
-	case "zstd", "lz4":
+	switch scheme := c.Flat.GetCompression().GetScheme(); {
+	case scheme == "", scheme == "none":
+	case bits == 1:
+		// Lance 0.14 said that bits are compressed, and did not do it.
+	case scheme == "zstd", scheme == "lz4":
 		f.scheme = scheme
 	default:
 		return nil, table.Unsupportedf("encoding: the compression %q is not supported", scheme)
@@ -120,13 +136,17 @@ func (f *flat) load(ctx context.Context, file io.ReaderAt) error {
 // length is the number of bytes that there are; of a compressed buffer only after
 // load.
 func (f *flat) length() uint64 {
-	if f.scheme != "" {
+	switch {
+	case f.scheme != "":
 		return uint64(len(f.whole))
+	case f.packing != nil:
+		return f.packing.most(f.buffer.Size) * f.bits / 8
 	}
 	return f.buffer.Size
 }
 
-// read fills dst with the bytes from the given one on.
+// read fills dst with the bytes from the given one on. Of packed values these are those
+// of whole values.
 func (f *flat) read(ctx context.Context, file io.ReaderAt, dst []byte, from uint64) error {
 	if err := f.load(ctx, file); err != nil {
 		return err
@@ -137,6 +157,9 @@ func (f *flat) read(ctx context.Context, file io.ReaderAt, dst []byte, from uint
 	if f.scheme != "" {
 		copy(dst, f.whole[from:])
 		return nil
+	}
+	if f.packing != nil {
+		return f.unpack(ctx, file, dst, from/(f.bits/8))
 	}
 	return readAt(ctx, file, dst, f.buffer.Offset+from)
 }

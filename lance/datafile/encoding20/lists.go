@@ -69,47 +69,86 @@ func (l *listReader) ends(i int) (ends, error) {
 	return out, nil
 }
 
-// read reads the lists [lo, hi) into counts and returns which items they have.
-func (l *listReader) read(ctx context.Context, r *Reader, lo, hi uint64) (from, to uint64, err error) {
+// span is the numbers [from, to) of lists or items.
+type span struct{ from, to uint64 }
+
+// addSpan appends a span that begins where the last one ends, or after it.
+func addSpan(spans []span, s span) []span {
+	switch n := len(spans); {
+	case s.from == s.to:
+	case n > 0 && spans[n-1].to == s.from:
+		spans[n-1].to = s.to
+	default:
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// total returns how many numbers spans have together.
+func total(spans []span) (n uint64) {
+	for _, s := range spans {
+		n += s.to - s.from
+	}
+	return n
+}
+
+// read reads the given lists into counts and returns which items they have, in dst's
+// memory. Null lists may be stored with items, which nobody is to see: they are between
+// the spans.
+func (l *listReader) read(ctx context.Context, r *Reader, lists, dst []span) ([]span, error) {
 	l.counts = l.counts[:0]
-	for at := lo; at < hi; {
+	dst = dst[:0]
+	for _, s := range lists {
+		var err error
+		if dst, err = l.readSpan(ctx, r, s, dst); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+func (l *listReader) readSpan(ctx context.Context, r *Reader, s span, dst []span) ([]span, error) {
+	for at := s.from; at < s.to; {
 		i := pageOf(l.pages, at)
 		p := &l.pages[i]
 		stored, err := l.ends(i)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		first, last := at-p.First, min(hi-p.First, p.Values)
+		first, last := at-p.First, min(s.to-p.First, p.Values)
 		start, raw, err := stored.readEnds(ctx, r, first, last)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		if at == lo {
-			from = l.firstItem[i] + start
-		}
-		items := l.end(i) - l.firstItem[i]
+		base := l.firstItem[i]
+		items := l.end(i) - base
 		if start > items {
-			return 0, 0, table.Corruptf("encoding: a list that ends at %d of %d items", start, items)
+			return nil, table.Corruptf("encoding: a list that ends at %d of %d items", start, items)
 		}
+		shown := start // the first item that is not in dst
 		for k := range int(last - first) {
 			end, null := stored.at(raw, k)
-			if end < start || end > items || null && end > start {
-				return 0, 0, table.Corruptf("encoding: a list from %d to %d of %d items", start, end, items)
+			if end < start || end > items {
+				return nil, table.Corruptf("encoding: a list from %d to %d of %d items", start, end, items)
 			}
 			n := int(end - start)
 			if null {
 				n = nullList
+				if end > start {
+					dst = addSpan(dst, span{base + shown, base + start})
+					shown = end
+				}
 			}
 			l.counts = append(l.counts, n)
 			start = end
 		}
 		if last == p.Values && start != items {
-			return 0, 0, table.Corruptf("encoding: lists of %d items in a page of %d", start, items)
+			return nil, table.Corruptf("encoding: lists of %d items in a page of %d", start, items)
 		}
-		to = l.firstItem[i] + start
+		dst = addSpan(dst, span{base + shown, base + start})
 		at = p.First + last
 	}
-	return from, to, nil
+	return dst, nil
 }
 
 // end returns the number of the item after the last of page i.

@@ -103,11 +103,11 @@ func name(e *enc20pb.ArrayEncoding, depth int) string {
 	case *enc20pb.ArrayEncoding_PackedStruct:
 		return "packed_struct"
 	case *enc20pb.ArrayEncoding_Bitpacked:
-		return "bitpacked"
+		return fmt.Sprintf("bitpacked(%d, %d)", c.Bitpacked.GetUncompressedBitsPerValue(), c.Bitpacked.GetCompressedBitsPerValue())
 	case *enc20pb.ArrayEncoding_FixedSizeBinary:
-		return "fixed_size_binary"
+		return fmt.Sprintf("fixed_size_binary(%s, %d)", in(c.FixedSizeBinary.GetBytes()), c.FixedSizeBinary.GetByteWidth())
 	case *enc20pb.ArrayEncoding_BitpackedForNonNeg:
-		return "bitpacked_for_non_neg"
+		return fmt.Sprintf("bitpacked_for_non_neg(%d, %d)", c.BitpackedForNonNeg.GetUncompressedBitsPerValue(), c.BitpackedForNonNeg.GetCompressedBitsPerValue())
 	case *enc20pb.ArrayEncoding_Constant:
 		return "constant"
 	default:

@@ -30,6 +30,8 @@ type Reader struct {
 	walk  walk
 	// step is how many rows with lists are tried for a block.
 	step uint64
+	// spans is memory for which items a block has.
+	spans [2][]span
 
 	ends, spare, bits []byte
 	levelBits         [][]byte
@@ -234,21 +236,23 @@ func (r *Reader) expand(ctx context.Context, from, to uint64) error {
 	if single {
 		most = (uint64(r.limits.Expanded) + r.source.Size) / uint64(4+(r.leaf.Type.ValueBits()+7)/8)
 	}
-	lo, hi := from, to
+	spans, next := append(r.spans[0][:0], span{from, to}), r.spans[1]
 	for i, l := range r.lists {
-		var err error
-		if lo, hi, err = l.read(ctx, r, lo, hi); err != nil {
+		items, err := l.read(ctx, r, spans, next)
+		if err != nil {
 			return fmt.Errorf("list %d: %w", i, err)
 		}
-		switch {
-		case hi-lo <= most:
+		spans, next = items, spans
+		switch n := total(spans); {
+		case n <= most:
 		case single:
-			return table.Unsupportedf("encoding: a row of %d items", hi-lo)
+			return table.Unsupportedf("encoding: a row of %d items", n)
 		default:
 			return errLarge
 		}
 	}
-	if err := r.items(ctx, lo, hi, single); err != nil {
+	r.spans = [2][]span{spans, next}
+	if err := r.items(ctx, spans, single); err != nil {
 		return err
 	}
 	r.walk.run(r.lists, r.out.def)
@@ -256,11 +260,21 @@ func (r *Reader) expand(ctx context.Context, from, to uint64) error {
 	return nil
 }
 
-// items gathers the values [lo, hi).
-func (r *Reader) items(ctx context.Context, lo, hi uint64, single bool) error {
+// items gathers the values that are in spans.
+func (r *Reader) items(ctx context.Context, spans []span, single bool) error {
+	r.out.begin(r.leaf.Type)
+	size := uint64(0)
+	for _, s := range spans {
+		if err := r.gather(ctx, s.from, s.to, single, &size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather appends the values [lo, hi), of which total is the size so far.
+func (r *Reader) gather(ctx context.Context, lo, hi uint64, single bool, total *uint64) error {
 	s := &r.out
-	s.begin(r.leaf.Type)
-	total := uint64(0)
 	for lo < hi {
 		i := pageOf(r.source.Pages, lo)
 		p := &r.source.Pages[i]
@@ -274,7 +288,7 @@ func (r *Reader) items(ctx context.Context, lo, hi uint64, single bool) error {
 			if err != nil {
 				return r.inPage(i, err)
 			}
-			if total += size; total > uint64(r.limits.BlockBytes) {
+			if *total += size; *total > uint64(r.limits.BlockBytes) {
 				return errLarge
 			}
 		}

@@ -59,6 +59,9 @@ type binaries struct {
 // strings checks the encoding of n strings.
 func (c *compiler) strings(e *enc20pb.ArrayEncoding, n uint64) (values, error) {
 	v := &binaries{}
+	if f, ok := e.GetArrayEncoding().(*enc20pb.ArrayEncoding_FixedSizeBinary); ok {
+		return c.equalStrings(f.FixedSizeBinary, n)
+	}
 	if f, ok := e.GetArrayEncoding().(*enc20pb.ArrayEncoding_Fsst); ok {
 		var err error
 		if v.symbols, err = fsst.ParseTable(f.Fsst.GetSymbolTable()); err != nil {
@@ -80,6 +83,17 @@ func (c *compiler) strings(e *enc20pb.ArrayEncoding, n uint64) (values, error) {
 	}
 	v.bytes, err = compileBuffer(b.Binary.GetBytes(), c.page, 8, c.limit)
 	return v, err
+}
+
+// equalStrings checks the encoding of n strings of the same number of bytes each. A
+// null has as many, which do not matter.
+func (c *compiler) equalStrings(e *enc20pb.FixedSizeBinary, n uint64) (values, error) {
+	w := uint64(e.GetByteWidth())
+	if n > maxItems/max(w, 1) {
+		return nil, table.Corruptf("encoding: %d strings of %d bytes", n, w)
+	}
+	bytes, err := compileFlat(e.GetBytes(), c.page, 8, n*w, c.limit)
+	return &equalBytes{bytes, w}, err
 }
 
 // maxExpansion is how many bytes a byte stands for in FSST.

@@ -183,6 +183,7 @@ func (v *someNull) appendTo(ctx context.Context, r *Reader, s *sink, lo, hi uint
 type fixed struct {
 	*flat
 	levels []listLevel // of a fixed-size list
+	items  uint64      // in all of its levels
 }
 
 // listLevel is one level of a fixed-size list.
@@ -198,8 +199,8 @@ func (v *fixed) size(_ context.Context, r *Reader, lo, hi uint64) (uint64, error
 
 // width is that of a value in bits.
 func (v *fixed) width() uint64 {
-	if n := len(v.levels); n > 0 {
-		return v.bits * v.levels[n-1].elements
+	if len(v.levels) > 0 {
+		return v.bits * v.items
 	}
 	return v.bits
 }
@@ -272,7 +273,7 @@ func (v *fixed) appendItemValid(ctx context.Context, r *Reader, s *sink, lo, hi 
 
 // list checks the encoding of fixed-size lists, one level after the other.
 func (c *compiler) list(e *enc20pb.ArrayEncoding, t level.Type, n uint64) (values, error) {
-	v := &fixed{}
+	v := &fixed{items: uint64(t.Dim)}
 	elements, inner := uint64(1), uint64(0)
 	for depth := 0; ; depth++ {
 		l, ok := dense(e).GetArrayEncoding().(*enc20pb.ArrayEncoding_FixedSizeList)
@@ -303,7 +304,12 @@ func (c *compiler) list(e *enc20pb.ArrayEncoding, t level.Type, n uint64) (value
 		}
 		v.levels = append(v.levels, at)
 		if at.none {
-			break // nothing is stored of what is inside
+			// Nothing is stored of what is inside, not even how long lists there are.
+			if all := uint64(t.Inner) + uint64(t.Dim); elements < uint64(t.Dim) && all > inner+elements {
+				v.levels = append(v.levels, listLevel{elements: all - inner - elements, none: true})
+				elements, inner = uint64(t.Dim), uint64(t.Inner)
+			}
+			break
 		}
 	}
 	if elements != uint64(t.Dim) || inner != uint64(t.Inner) {
@@ -350,19 +356,26 @@ func (c *compiler) packed(e *enc20pb.ArrayEncoding, t level.Type, n uint64) (val
 	if b.Size < n*total/8 {
 		return nil, table.Corruptf("encoding: a buffer of %d bytes for %d packed structs of %d", b.Size, n, total/8)
 	}
-	rows := &fixed{flat: &flat{bits: total, buffer: b, size: n * total / 8}}
+	rows := &flat{bits: total, buffer: b, size: n * total / 8}
 	if t.Kind == level.Variable {
-		return &packedBytes{rows}, nil
+		return &equalBytes{rows, total / 8}, nil
 	}
-	return rows, nil
+	return &fixed{flat: rows}, nil
 }
 
-// packedBytes is rows of a packed struct that has a fixed-size list, which level
-// space has as bytes.
-type packedBytes struct{ *fixed }
+// equalBytes is values of the same number of bytes each that level space has as
+// strings: rows of a packed struct with a fixed-size list, and strings.
+type equalBytes struct {
+	*flat
+	n uint64
+}
 
-func (v *packedBytes) appendTo(ctx context.Context, r *Reader, s *sink, lo, hi uint64) error {
-	n, w := hi-lo, v.bits/8
+func (v *equalBytes) size(_ context.Context, _ *Reader, lo, hi uint64) (uint64, error) {
+	return (hi - lo) * (v.n + 4), nil
+}
+
+func (v *equalBytes) appendTo(ctx context.Context, r *Reader, s *sink, lo, hi uint64) error {
+	n, w := hi-lo, v.n
 	if err := s.tooLong(n * w); err != nil {
 		return err
 	}

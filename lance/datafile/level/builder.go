@@ -8,13 +8,16 @@ import (
 
 // Builder gathers rows of blocks into one block. The blocks may declare different
 // layers, as pages of one column do; the result declares the narrowest layers
-// that express what it holds.
+// that express what it holds, but for structs around lists, see narrowest.
 //
 // A builder is not safe for concurrent use. It keeps its memory over Reset.
 type Builder struct {
 	typ  Type
 	wide []Layer
-	rows int
+	// asked are the layers that the builder was made for.
+	asked []Layer
+	alone bool
+	rows  int
 	// entries counts level entries; rep holds as many, def either as many, or
 	// fewer, the missing ones being 0.
 	entries int
@@ -31,15 +34,29 @@ type Builder struct {
 }
 
 // NewBuilder returns a builder for values of type t below a path with the given
-// shape; of layers only the shape matters.
+// shape. Beyond the shape layers say which structs around lists are declared
+// nullable; whatever they say, everything can be absent.
 func NewBuilder(t Type, layers []Layer) (*Builder, error) {
 	if err := checkLayers(layers); err != nil {
 		return nil, err
 	}
 	wide := Widest(layers)
-	b := &Builder{typ: t, wide: wide, used: make([]bool, int(MaxDef(wide))+1)}
+	b := &Builder{typ: t, wide: wide, asked: layers, used: make([]bool, int(MaxDef(wide))+1)}
 	b.Reset()
 	return b, nil
+}
+
+// Reuse makes b what [NewBuilder] returns, with the memory that it has.
+func (b *Builder) Reuse(t Type, layers []Layer) error {
+	fresh, err := NewBuilder(t, layers)
+	if err != nil {
+		return err
+	}
+	fresh.rep, fresh.def = b.rep, b.def
+	fresh.values = Values{Data: b.values.Data, Offsets: b.values.Offsets}
+	*b = *fresh
+	b.Reset()
+	return nil
 }
 
 // Rows returns the number of rows gathered.
@@ -71,6 +88,7 @@ func (b *Builder) Grow(n int) {
 // Reset empties the builder. Blocks that it returned are overwritten by what is
 // appended next.
 func (b *Builder) Reset() {
+	b.alone = false
 	b.rows, b.entries = 0, 0
 	b.rep, b.def = b.rep[:0], b.def[:0]
 	clear(b.used)
@@ -129,10 +147,14 @@ func (b *Builder) TakeNulls(n int) error {
 	return b.appendNullSlots(n)
 }
 
+// Alone says that the block will be the only page of its column: what pages have to
+// declare for each other's sake it need not. It holds until the next Reset.
+func (b *Builder) Alone() { b.alone = true }
+
 // Block returns what was gathered, in the narrowest layers. It shares the
 // builder's memory: use it before the next Reset, and append nothing in between.
 func (b *Builder) Block() *Block {
-	out := &Block{Type: b.typ, Rows: b.rows, Layers: narrowest(b.wide, b.used), Values: b.values}
+	out := &Block{Type: b.typ, Rows: b.rows, Layers: narrowest(b.asked, b.used, b.alone), Values: b.values}
 	if MaxRep(b.wide) > 0 {
 		out.Rep = b.rep
 	}

@@ -1,6 +1,7 @@
 package level_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,13 +18,15 @@ func TestBuilderAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ, shape := leveltest.DrawType(t), leveltest.DrawShape(t)
 		var b *level.Builder
+		var asked []level.Layer
 		for round := range rapid.IntRange(1, 2).Draw(t, "rounds") {
 			var want []leveltest.Row
 			for range rapid.IntRange(0, 4).Draw(t, "blocks") {
 				m := leveltest.Draw(t, typ, shape, 30, nil)
 				if b == nil {
 					var err error
-					b, err = level.NewBuilder(typ, m.Layers)
+					asked = m.Layers
+					b, err = level.NewBuilder(typ, asked)
 					require.NoError(t, err)
 				}
 				c, err := level.NewCursor(m.Block())
@@ -52,7 +55,7 @@ func TestBuilderAgainstModel(t *testing.T) {
 			require.Equal(t, len(want), b.Rows())
 			got := b.Block()
 			require.Equal(t, want, leveltest.Rows(t, got))
-			requireNarrowest(t, got, want)
+			requireNarrowest(t, got, asked, want)
 			// What comes out can go in again.
 			_, err := level.NewCursor(got)
 			require.NoError(t, err)
@@ -61,7 +64,7 @@ func TestBuilderAgainstModel(t *testing.T) {
 	})
 }
 
-func requireNarrowest(t require.TestingT, b *level.Block, rows []leveltest.Row) {
+func requireNarrowest(t require.TestingT, b *level.Block, asked []level.Layer, rows []leveltest.Row) {
 	null, empty := make([]bool, len(b.Layers)), make([]bool, len(b.Layers))
 	for _, row := range rows {
 		for _, e := range row {
@@ -72,23 +75,77 @@ func requireNarrowest(t require.TestingT, b *level.Block, rows []leveltest.Row) 
 			}
 		}
 	}
-	nullable := false
+	innermostList := slices.IndexFunc(b.Layers, level.Layer.IsList)
+	nullable, inStruct := false, false
 	for i := len(b.Layers) - 1; i >= 0; i-- {
+		inStruct = inStruct && !b.Layers[i].IsList()
 		switch l := b.Layers[i]; {
 		case !l.IsList():
-			require.Equal(t, null[i], l == level.NullableItem)
-			nullable = nullable || null[i]
+			declared := null[i] || inStruct && i > 0 || innermostList >= 0 && i > innermostList && asked[i] == level.NullableItem
+			require.Equal(t, declared, l == level.NullableItem)
+			nullable, inStruct = nullable || declared, inStruct || declared
 		case null[i] && empty[i]:
 			require.Equal(t, level.NullAndEmptyList, l)
 		case null[i] || nullable && !empty[i]:
 			require.Equal(t, level.NullableList, l, "a list inside a nullable struct must not be AllValidList")
-		case empty[i]:
+		case empty[i], i == innermostList && level.MaxRep(b.Layers) > 1 && level.MaxDef(b.Layers) == 1 && !slices.Contains(empty, true) && !slices.Contains(null, true):
 			require.Equal(t, level.EmptyableList, l)
 		default:
 			require.Equal(t, level.AllValidList, l)
 		}
 	}
-	require.Equal(t, level.MaxDef(b.Layers) > 0, b.Def != nil)
+	require.True(t, level.MaxRep(b.Layers) < 2 || level.MaxDef(b.Layers) > 0, "several lists")
+	if b.Rows > 0 {
+		require.Equal(t, level.MaxDef(b.Layers) > 0, b.Def != nil)
+	}
+}
+
+// Whether a struct around a list is declared nullable does not depend on the rows, so
+// that all pages of a column agree on it.
+func TestBuilderDeclaresStructsAroundLists(t *testing.T) {
+	item, valid, list := level.NullableItem, level.AllValidItem, level.NullAndEmptyList
+	typ := level.Type{Kind: level.Fixed, Bits: 8}
+	page := func(asked []level.Layer) []level.Layer {
+		b, err := level.NewBuilder(typ, asked)
+		require.NoError(t, err)
+		return b.Block().Layers
+	}
+	require.Equal(t, []level.Layer{valid, level.NullableList, item}, page([]level.Layer{item, list, item}))
+	require.Equal(t, []level.Layer{valid, level.AllValidList, valid}, page([]level.Layer{item, list, valid}))
+	require.Equal(t, []level.Layer{valid, valid, level.AllValidList}, page([]level.Layer{item, item, list}))
+	require.Equal(t, []level.Layer{valid, level.EmptyableList, level.AllValidList}, page([]level.Layer{item, list, list}))
+	b, err := level.NewBuilder(typ, []level.Layer{item, list, list})
+	require.NoError(t, err)
+	b.Alone()
+	require.Equal(t, []level.Layer{valid, level.AllValidList, level.AllValidList}, b.Block().Layers)
+	require.Equal(t, []level.Layer{valid, level.NullableList, item, level.NullableList, item}, page([]level.Layer{item, list, item, list, item}))
+	require.Equal(t, []level.Layer{valid, valid, level.NullableList, item, item}, page([]level.Layer{item, item, list, valid, item}), "what is in a nullable struct")
+
+	same := level.SameItems
+	for _, c := range []struct {
+		asked, page    []level.Layer
+		mini, oneByOne bool
+		levels         bool // needed in mini-blocks
+	}{
+		{[]level.Layer{item, list, item}, []level.Layer{valid, list, item}, true, false, true},
+		{[]level.Layer{item, list, item}, []level.Layer{item, list, item}, true, true, true},
+		{[]level.Layer{item, list, item}, []level.Layer{item, list, valid}, false, false, false},
+		{[]level.Layer{item, list, valid}, []level.Layer{item, list, item}, false, false, false},
+		{[]level.Layer{item, list}, []level.Layer{valid, list}, true, false, false},
+		{[]level.Layer{valid, list}, []level.Layer{valid, level.AllValidList}, true, true, false},
+		{[]level.Layer{item, item, list}, []level.Layer{valid, item, list}, true, false, false},
+		{[]level.Layer{item, valid, item}, []level.Layer{valid, valid, valid}, true, true, false},
+		{[]level.Layer{item}, []level.Layer{item, list, item}, false, false, false},
+		{[]level.Layer{valid, list, list}, []level.Layer{valid, list, list}, true, true, true},
+		{[]level.Layer{item, list, valid, item}, []level.Layer{item, list, item, item}, true, true, true},
+		{[]level.Layer{item, list, valid, item}, []level.Layer{item, list, valid, item}, false, false, false},
+	} {
+		got, levels := same(c.asked, c.page, false)
+		require.Equal(t, c.mini, got, "%v and %v", c.asked, c.page)
+		require.Equal(t, c.levels, levels, "%v and %v", c.asked, c.page)
+		got, _ = same(c.asked, c.page, true)
+		require.Equal(t, c.oneByOne, got, "%v and %v, one by one", c.asked, c.page)
+	}
 }
 
 func TestMappingRefusesWhatCannotBeSaid(t *testing.T) {

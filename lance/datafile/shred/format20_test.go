@@ -20,6 +20,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
 	"github.com/rehome-db/rehome/lance/schema"
@@ -69,20 +70,7 @@ func readFile20(t require.TestingT, raw []byte, limits encoding.Limits, ranges [
 			rows += r.To - r.From
 		}
 	}
-	r, err := assemble.New(memory.DefaultAllocator, f.Schema(), sources, rows)
-	require.NoError(t, err)
-	defer r.Close()
-	parts := make([][]arrow.Array, len(f.Schema().Fields))
-	for {
-		batch, err := r.Next(1 << 20)
-		if errors.Is(err, io.EOF) {
-			return parts
-		}
-		require.NoError(t, err)
-		for i, c := range batch.Columns() {
-			parts[i] = append(parts[i], c)
-		}
-	}
+	return filetest.Assemble(t, f.Schema(), sources, rows)
 }
 
 // requireAligned checks what stock engines count on: no page has items of two pages of

@@ -125,7 +125,7 @@ def save(name, arrays, schema=None):
     table = pa.table(arrays, schema=schema)
     with pa.OSFile(os.path.join(out, name + ".arrow"), "wb") as f, pa.ipc.new_file(f, table.schema) as w:
         w.write_table(table, max_chunksize=7000)
-    for version in ("2.1", "2.2"):
+    for version in ("2.1", "2.2", "2.3"):
         path = os.path.join(out, "stock", f"{name}.{version}.lance")
         try:
             with LanceFileWriter(path, table.schema, version=version) as w:
