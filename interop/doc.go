@@ -34,6 +34,10 @@
 // scans, filters on every indexed column, text and vector search, and lookups of
 // rows that were deleted. Whether an index took part is read from the query plan.
 //
+// Tables larger than that, of every column type, come from go run ./benchmarks/generate,
+// which knows what each version must hold; generated_test.go has them made, compacted and
+// read by everybody.
+//
 // # Everybody at once
 //
 // Other tests have rehome and the engines at work on one table at the same time: a

@@ -38,6 +38,16 @@ var (
 	PyLance14 = Spec{Name: "pylance-14.0.2", argv: python}
 )
 
+// SpecOf finds an engine by its name.
+func SpecOf(name string) (Spec, error) {
+	for _, s := range []Spec{LanceDB39, LanceDB31, PyLance14} {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Spec{}, fmt.Errorf("interop: no stock engine %q", name)
+}
+
 // IndexKind names an index type, the same for every engine.
 type IndexKind string
 
@@ -170,6 +180,9 @@ type CreateOptions struct {
 	V1Manifests bool
 	// StableRowIDs asks for stable row ids. The default is false.
 	StableRowIDs bool
+	// RowsPerFragment divides the rows into fragments; only pylance does. The default
+	// is one fragment.
+	RowsPerFragment int
 }
 
 // Create makes a table of one fragment at path, which must end in "/t.lance".
@@ -178,8 +191,12 @@ func (e *Engine) Create(ctx context.Context, path string, rows arrow.RecordBatch
 	if err != nil {
 		return 0, err
 	}
-	return e.commit(ctx, request{"op": "create", "table": path, "rows": enc,
-		"storage": o.DataFormat, "v1Manifests": o.V1Manifests, "stableRowIds": o.StableRowIDs})
+	req := request{"op": "create", "table": path, "rows": enc,
+		"storage": o.DataFormat, "v1Manifests": o.V1Manifests, "stableRowIds": o.StableRowIDs}
+	if o.RowsPerFragment > 0 {
+		req["rowsPerFile"] = o.RowsPerFragment
+	}
+	return e.commit(ctx, req)
 }
 
 // Append adds rows as one fragment.
@@ -306,6 +323,8 @@ type Query struct {
 	KNN *VectorSearch
 	// Limit bounds the rows; needed with FTS and KNN.
 	Limit int
+	// Blobs asks for the bytes of blobs, not where they are. Only pylance offers it.
+	Blobs bool
 }
 
 // TextSearch asks for the rows whose column holds any of the words of Text.
@@ -356,6 +375,7 @@ func (e *Engine) Query(ctx context.Context, path string, q Query) (*Answer, erro
 	set("fts", q.FTS, q.FTS != nil)
 	set("knn", q.KNN, q.KNN != nil)
 	set("limit", q.Limit, q.Limit > 0)
+	set("blobs", q.Blobs, q.Blobs)
 	var reply struct {
 		Batches []string
 		Plan    string

@@ -33,6 +33,9 @@ func TestFormat20Types(t *testing.T) {
 		}
 		return fmt.Sprintf("%q", strings.Join(s, " ")+strconv.Itoa(rng.IntN(1000)))
 	}
+	bytes := func(rng *rand.Rand) string {
+		return fmt.Sprintf("%q", base64.StdEncoding.EncodeToString([]byte(strings.Repeat(words[rng.IntN(len(words))], rng.IntN(9)))))
+	}
 	numbers := func(rng *rand.Rand) string {
 		var items []string
 		for range rng.IntN(5) {
@@ -72,6 +75,9 @@ func TestFormat20Types(t *testing.T) {
 		"lz4":                      {dt: str, value: text, metadata: compressed("lz4")},
 		"fsst":                     {dt: str, value: text, metadata: compressed("fsst")},
 		"few words":                {dt: str, value: word},
+		"few words, zstd":          {dt: str, value: word, metadata: compressed("zstd")},
+		"nothing but nulls":        {dt: str, value: func(*rand.Rand) string { return "null" }},
+		"fsst of bytes":            {dt: arrow.BinaryTypes.Binary, value: bytes, metadata: compressed("fsst")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

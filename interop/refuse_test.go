@@ -42,7 +42,6 @@ func TestRefusals(t *testing.T) {
 		{"leave with always", scenario{writer: lancedb39, kinds: kinds(interop.BTree)}, append(always, "--index-policy", "leave"), []string{"index"}},
 		{"stable row ids always", scenario{writer: lancedb39, opts: interop.CreateOptions{StableRowIDs: true}}, always, []string{"rows have stable ids"}},
 		{"stable row ids leave", scenario{writer: pylance, opts: interop.CreateOptions{StableRowIDs: true}}, []string{"--index-policy", "leave"}, []string{"stable row ids"}},
-		{"format 2.3", scenario{writer: lancedb39, opts: interop.CreateOptions{DataFormat: "2.3"}}, nil, []string{"2.3"}},
 		{"legacy format", scenario{writer: lancedb31, opts: interop.CreateOptions{DataFormat: "legacy"}}, nil, []string{"0."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package interop_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -41,21 +42,40 @@ func testColumnType(ctx context.Context, t *testing.T, dt arrow.DataType, format
 	testRows(ctx, t, s, format, func(first int64, n int) arrow.RecordBatch { return typeRows(s, first, n, rng) })
 }
 
-// TestNestedTypes does the same for lists, structs, maps and dictionaries, and for
-// columns whose metadata asks for an encoding.
-func TestNestedTypes(t *testing.T) {
-	ctx := needEngines(t)
-	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
-	type column struct {
-		dt    arrow.DataType
-		value func(rng *rand.Rand) string
-		// metadata of the field; format is the only one that has the type, "" for all.
-		metadata map[string]string
-		format   string
-		// whole says that there are no nulls: arrays that are made of JSON have nulls
-		// in the fields of null structs, which the engine refuses to pack.
-		whole bool
+// nestedColumn is a column that is made of JSON.
+type nestedColumn struct {
+	dt    arrow.DataType
+	value func(rng *rand.Rand) string
+	// metadata of the field; format is the first that has the type, "" for all.
+	metadata map[string]string
+	format   string
+	// whole says that there are no nulls: arrays that are made of JSON have nulls
+	// in the fields of null structs, which the engine refuses to pack.
+	whole bool
+}
+
+// rows makes rows of a table with an id and the column.
+func (c nestedColumn) rows(t *testing.T) (*arrow.Schema, func(first int64, n int) arrow.RecordBatch) {
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "nested", Type: c.dt, Nullable: true, Metadata: arrow.MetadataFrom(c.metadata)},
+	}, nil)
+	rng := rand.New(rand.NewPCG(2, 2))
+	return s, func(first int64, n int) arrow.RecordBatch {
+		rec, err := jsonRecord(s, first, n, func(int64) []string {
+			if !c.whole && rng.IntN(7) == 0 {
+				return []string{"null"}
+			}
+			return []string{c.value(rng)}
+		})
+		require.NoError(t, err)
+		return rec
 	}
+}
+
+// nestedColumns are lists, structs, maps and dictionaries, and columns whose metadata
+// asks for an encoding.
+func nestedColumns() map[string]nestedColumn {
+	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	numbers := func(rng *rand.Rand) string {
 		var items []string
 		for range rng.IntN(5) {
@@ -77,7 +97,7 @@ func TestNestedTypes(t *testing.T) {
 	packed := map[string]string{"lance-encoding:packed": "true"}
 	nested := arrow.StructOf(arrow.Field{Name: "a", Type: i64, Nullable: true}, arrow.Field{Name: "b", Type: str, Nullable: true},
 		arrow.Field{Name: "l", Type: arrow.ListOf(i64), Nullable: true})
-	columns := map[string]column{
+	return map[string]nestedColumn{
 		"list":            {dt: arrow.ListOf(i64), value: numbers},
 		"large list":      {dt: arrow.LargeListOf(i64), value: numbers},
 		"struct":          {dt: nested, value: object},
@@ -117,27 +137,20 @@ func TestNestedTypes(t *testing.T) {
 		"split into bytes":    {metadata: map[string]string{"lance-encoding:compression": "lz4", "lance-encoding:bss": "on"}, dt: arrow.PrimitiveTypes.Float64, value: func(rng *rand.Rand) string { return fmt.Sprint(rng.IntN(1000)) }},
 		"zipped as asked":     {metadata: map[string]string{"lance-encoding:structural-encoding": "fullzip"}, dt: i64, value: func(rng *rand.Rand) string { return fmt.Sprint(rng.IntN(1000)) }},
 	}
+}
+
+// TestNestedTypes does as TestColumnTypes for what nestedColumns are.
+func TestNestedTypes(t *testing.T) {
+	ctx := needEngines(t)
 	for _, format := range []string{"2.1", "2.2"} {
-		for name, c := range columns {
-			if c.format != "" && c.format != format {
+		for name, c := range nestedColumns() {
+			if c.format > format {
 				continue
 			}
 			t.Run(format+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				s := arrow.NewSchema([]arrow.Field{
-					{Name: "id", Type: i64}, {Name: "nested", Type: c.dt, Nullable: true, Metadata: arrow.MetadataFrom(c.metadata)},
-				}, nil)
-				rng := rand.New(rand.NewPCG(2, 2))
-				testRows(ctx, t, s, format, func(first int64, n int) arrow.RecordBatch {
-					rec, err := jsonRecord(s, first, n, func(int64) []string {
-						if !c.whole && rng.IntN(7) == 0 {
-							return []string{"null"}
-						}
-						return []string{c.value(rng)}
-					})
-					require.NoError(t, err)
-					return rec
-				})
+				s, make := c.rows(t)
+				testRows(ctx, t, s, format, make)
 			})
 		}
 	}
@@ -275,7 +288,7 @@ func drawColumn(rng *rand.Rand, depth int, format string) randomColumn {
 	case kind == 2:
 		item := drawColumn(rng, depth-1, format)
 		return some(arrow.LargeListOf(item.dt), func(rng *rand.Rand) string { return items(rng, rng.IntN(4), item.value) })
-	case kind == 3 && format == "2.2":
+	case kind == 3 && format >= "2.2":
 		item := drawColumn(rng, depth-1, format)
 		return some(arrow.MapOf(arrow.BinaryTypes.String, item.dt), func(rng *rand.Rand) string {
 			k := 0
@@ -310,48 +323,78 @@ func drawColumn(rng *rand.Rand, depth int, format string) randomColumn {
 // compaction.
 func testRows(ctx context.Context, t *testing.T, s *arrow.Schema, format string, make func(first int64, n int) arrow.RecordBatch) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "t.lance")
-	defer forget(ctx, path)
-	want := map[int64]string{}
-	add := func(first int64, n int) {
-		rec := make(first, n)
-		defer rec.Release()
-		rows, err := rowsOf([]arrow.RecordBatch{rec}, columnNames(s))
-		require.NoError(t, err)
-		for _, r := range rows {
-			want[r.id] = r.json
-		}
-		if first == 0 {
-			_, err = pylance.Create(ctx, path, rec, interop.CreateOptions{DataFormat: format})
-		} else {
-			_, err = pylance.Append(ctx, path, rec)
-		}
-		require.NoError(t, err)
+	testRowsBy(ctx, t, pylance, lancedb39, engines, s, format, make)
+}
+
+// testRowsBy is testRows with who writes, who compacts in the end and who reads.
+func testRowsBy(ctx context.Context, t *testing.T, writer, optimizer *interop.Engine, readers []*interop.Engine, s *arrow.Schema, format string, make func(first int64, n int) arrow.RecordBatch) {
+	t.Helper()
+	r := &rowsTest{ctx: ctx, t: t, path: filepath.Join(t.TempDir(), "t.lance"), s: s, make: make, want: map[int64]string{}}
+	defer forget(ctx, r.path)
+	require.NoError(t, r.create(writer, format))
+	for k := range int64(3) {
+		require.NoError(t, r.add(writer, 300*(k+1), 300))
 	}
-	for k := range int64(4) {
-		add(k*300, 300)
-	}
-	_, err := pylance.Delete(ctx, path, "id % 7 = 3 AND id < 900")
-	require.NoError(t, err)
-	for id := range want {
-		if id%7 == 3 && id < 900 {
-			delete(want, id)
-		}
-	}
-	check := func(when string) {
-		for _, e := range engines {
-			require.NoError(t, holds(ctx, e, path, s, want), when)
-		}
-	}
-	check("before the compaction")
-	compactTable(ctx, t, path)
-	require.NoError(t, rehomeVerify(ctx, path))
-	check("after the compaction")
+	r.dropSome(writer)
+	r.check("before the compaction", readers)
+	compactTable(ctx, t, r.path)
+	require.NoError(t, rehomeVerify(ctx, r.path))
+	r.check("after the compaction", readers)
 	// What was written, together with rows of theirs, through the engine's own.
-	add(5000, 100)
-	_, err = lancedb39.Optimize(ctx, path)
+	require.NoError(t, r.add(writer, 5000, 100))
+	_, err := optimizer.Optimize(ctx, r.path)
 	require.NoError(t, err)
-	check("after the engine's own compaction")
+	r.check("after the engine's own compaction", readers)
+}
+
+// rowsTest is a table and the rows that it must have.
+type rowsTest struct {
+	ctx  context.Context
+	t    *testing.T
+	path string
+	s    *arrow.Schema
+	make func(first int64, n int) arrow.RecordBatch
+	want map[int64]string
+}
+
+// create has an engine make the table, with its first rows.
+func (r *rowsTest) create(e *interop.Engine, format string) error {
+	return r.write(0, 300, func(rec arrow.RecordBatch) (uint64, error) {
+		return e.Create(r.ctx, r.path, rec, interop.CreateOptions{DataFormat: format})
+	})
+}
+
+// add has an engine append rows.
+func (r *rowsTest) add(e *interop.Engine, first int64, n int) error {
+	return r.write(first, n, func(rec arrow.RecordBatch) (uint64, error) { return e.Append(r.ctx, r.path, rec) })
+}
+
+func (r *rowsTest) write(first int64, n int, write func(rec arrow.RecordBatch) (uint64, error)) error {
+	rec := r.make(first, n)
+	defer rec.Release()
+	rows, err := rowsOf([]arrow.RecordBatch{rec}, columnNames(r.s))
+	require.NoError(r.t, err)
+	if _, err := write(rec); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r.want[row.id] = row.json
+	}
+	return nil
+}
+
+// dropSome has an engine delete rows.
+func (r *rowsTest) dropSome(e *interop.Engine) {
+	_, err := e.Delete(r.ctx, r.path, "id % 7 = 3 AND id < 900")
+	require.NoError(r.t, err)
+	maps.DeleteFunc(r.want, func(id int64, _ string) bool { return id%7 == 3 && id < 900 })
+}
+
+func (r *rowsTest) check(when string, readers []*interop.Engine) {
+	r.t.Helper()
+	for _, e := range readers {
+		require.NoError(r.t, holds(r.ctx, e, r.path, r.s, r.want), when)
+	}
 }
 
 // holds says how what e reads differs from the wanted rows, if it does.

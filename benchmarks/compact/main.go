@@ -183,15 +183,11 @@ func (o options) buildElsewhere(ctx context.Context, path string) error {
 func stockEngines(list string) ([]interop.Spec, error) {
 	var out []interop.Spec
 	for _, name := range strings.Split(list, ",") {
-		found := false
-		for _, s := range []interop.Spec{interop.LanceDB39, interop.LanceDB31, interop.PyLance14} {
-			if s.Name == name {
-				out, found = append(out, s), true
-			}
+		s, err := interop.SpecOf(name)
+		if err != nil {
+			return nil, err
 		}
-		if !found {
-			return nil, fmt.Errorf("no stock engine %q", name)
-		}
+		out = append(out, s)
 	}
 	return out, nil
 }

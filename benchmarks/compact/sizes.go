@@ -53,7 +53,7 @@ func compareSizes(ctx context.Context, r *report.Report, writer *interop.Engine,
 		return nil
 	}
 	rows, fragments := min(o.rows, 100_000), min(o.fragments, 10)
-	for _, format := range []string{"2.1", "2.2"} {
+	for _, format := range []string{"2.0", "2.1", "2.2"} {
 		for _, t := range workload.Typed(rows, fragments) {
 			t.DataFormat = format
 			path := filepath.Join(work, t.Name+"-"+format, "t.lance")

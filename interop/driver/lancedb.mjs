@@ -89,6 +89,26 @@ const ops = {
     return { version: await t.version() };
   },
 
+  async add_columns({ table, sql }) {
+    if (!sql) throw new Error("this engine's driver adds only columns that are computed");
+    const t = await open(table);
+    await t.addColumns(Object.entries(sql).map(([name, valueSql]) => ({ name, valueSql })));
+    return { version: await t.version() };
+  },
+
+  async alter_column({ table, column, name }) {
+    if (!name) throw new Error("this engine's driver only renames columns");
+    const t = await open(table);
+    await t.alterColumns([{ path: column, rename: name }]);
+    return { version: await t.version() };
+  },
+
+  async drop_columns({ table, columns }) {
+    const t = await open(table);
+    await t.dropColumns(columns);
+    return { version: await t.version() };
+  },
+
   // Writes follow each other on one handle, which sees what others commit only when
   // one of its own writes has to be tried again.
   async churn({ table, writes }) {

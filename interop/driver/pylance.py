@@ -52,8 +52,10 @@ def decode(rows):
     return pa.ipc.open_stream(base64.b64decode(rows), options=aligned).read_all()
 
 
-def create(table, rows, storage=None, v1Manifests=False, stableRowIds=False):
+def create(table, rows, storage=None, v1Manifests=False, stableRowIds=False, rowsPerFile=None):
     options = {"data_storage_version": storage} if storage else {}
+    if rowsPerFile:
+        options |= {"max_rows_per_file": rowsPerFile, "max_rows_per_group": rowsPerFile}
     tables[table] = ds = lance.write_dataset(
         decode(rows),
         table,
@@ -65,9 +67,10 @@ def create(table, rows, storage=None, v1Manifests=False, stableRowIds=False):
     return {"version": ds.version}
 
 
-def append(table, rows):
+def append(table, rows, rowsPerFile=None):
     ds = open_table(table)
-    ds.insert(decode(rows), mode="append")
+    options = {"max_rows_per_file": rowsPerFile, "max_rows_per_group": rowsPerFile} if rowsPerFile else {}
+    ds.insert(decode(rows), mode="append", **options)
     return {"version": ds.version}
 
 
@@ -87,6 +90,36 @@ def merge(table, on, rows):
     ds = open_table(table)
     ds.merge_insert(on).when_matched_update_all().when_not_matched_insert_all().execute(decode(rows))
     ds.checkout_latest()
+    return {"version": ds.version}
+
+
+def add_columns(table, sql=None, rows=None, on=None):
+    """Adds columns: computed, null (rows has none), or with the values of rows."""
+    ds = open_table(table)
+    if sql:
+        ds.add_columns(sql)
+    elif on:
+        ds.merge(decode(rows), on)
+    else:
+        ds.add_columns(decode(rows).schema)
+    return {"version": ds.version}
+
+
+def alter_column(table, column, name=None, rows=None):
+    """Renames a column, or gives it the type of the only column of rows."""
+    ds = open_table(table)
+    change = {"path": column}
+    if name:
+        change["name"] = name
+    if rows:
+        change["data_type"] = decode(rows).schema.types[0]
+    ds.alter_columns(change)
+    return {"version": ds.version}
+
+
+def drop_columns(table, columns):
+    ds = open_table(table)
+    ds.drop_columns(columns)
     return {"version": ds.version}
 
 
@@ -156,11 +189,11 @@ def indices(table):
     return {"indices": out}
 
 
-def query(table, version=None, columns=None, where=None, fts=None, knn=None, limit=None):
+def query(table, version=None, columns=None, where=None, fts=None, knn=None, limit=None, blobs=False):
     ds = open_table(table)
     if version:
         ds = ds.checkout_version(version)
-    options = {}
+    options = {"blob_handling": "all_binary"} if blobs else {}
     if knn:
         options["nearest"] = {
             "column": knn["column"],
@@ -216,8 +249,8 @@ def hello():
 OPS = {
     f.__name__: f
     for f in (
-        hello, create, append, delete, update, merge, churn, optimize, compact, create_index, indices,
-        query, count, version, validate, remap, close,
+        hello, create, append, delete, update, merge, churn, add_columns, alter_column, drop_columns,
+        optimize, compact, create_index, indices, query, count, version, validate, remap, close,
     )
 }  # fmt: skip
 
