@@ -83,6 +83,7 @@ func (r *rewriteRun) write(ctx context.Context, t rewriteTask) error {
 	columns := make([]columnTask, len(t.leaves))
 	for i, leaf := range t.leaves {
 		columns[i] = columnTask{leaf: leaf, to: t.file.file.Column(leaf)}
+		columns[i].to.Expect(t.file.plan.rows)
 	}
 	if err := r.fill(ctx, t.file, columns); err != nil {
 		return err

@@ -26,6 +26,7 @@ type ColumnWriter struct {
 	array      *arrayLeaf  // in format 2.0
 	rows       uint64      // in pages and builder
 	paged      uint64      // in pages
+	expected   uint64      // rows
 	stretches  []*stretch
 	aside      asidePages
 	closed     bool
@@ -48,6 +49,10 @@ func (c *ColumnWriter) Leaf() schema.Leaf { return c.leaf }
 
 // Rows returns the number of rows appended.
 func (c *ColumnWriter) Rows() uint64 { return c.rows }
+
+// Expect says how many rows there will be, if that is known: memory need not grow step
+// by step then.
+func (c *ColumnWriter) Expect(rows uint64) { c.expected = rows }
 
 // Append appends all rows of b, whose layers may be any of the leaf's shape. b is
 // not kept.
@@ -139,6 +144,9 @@ func (c *ColumnWriter) open() error {
 		return c.fail(err)
 	}
 	g.encoder.Reset(encodeOptions(c.w.version, c.leaf))
+	if c.leaf.Type.Kind != level.Variable {
+		g.builder.Grow(int(min(uint64(c.pageBytes), c.expected*uint64(c.leaf.Type.ValueBits())/8)))
+	}
 	c.gathering = g
 	if c.leaf.Blob && c.array == nil {
 		if c.blobs, err = newBlobColumn(c.leaf); err != nil {
