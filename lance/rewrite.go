@@ -116,15 +116,12 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 	}
 	g.bytes, g.items = make([]uint64, len(g.leaves)), make([]uint64, len(g.leaves))
 	g.layers = make([][]level.Layer, len(g.leaves))
-	next, stop := g.openAhead(ctx, fragments)
-	defer stop()
 	for _, f := range fragments {
 		source, err := g.prepareSource(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		g.sources = append(g.sources, source)
-		next()
 	}
 	return g, g.checkIndexes(ctx)
 }

@@ -53,39 +53,3 @@ func TestRewriteOpensManySourcesOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
-
-// Sources are opened ahead of being looked at, and that ends when the rewrite does.
-func TestRewriteOpensSourcesAhead(t *testing.T) {
-	const fragments = 300
-	s := store.NewMem()
-	e, err := lance.CreateStore(t.Context(), s, people, lance.CreateOptions{}, lance.Options{})
-	require.NoError(t, err)
-	defer e.Close()
-	_, err = e.Append(t.Context(), rows(0, 2*fragments), table.WriteOptions{MaxRows: 2})
-	require.NoError(t, err)
-	base := load(t, e, 0)
-	before, err := scan(t, e, base)
-	require.NoError(t, err)
-
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = e.RewriteGroup(cancelled, table.RewriteRequest{Snapshot: base, Sources: fragmentIDs(base)})
-	require.ErrorIs(t, err, context.Canceled)
-	out, err := e.RewriteGroup(t.Context(), table.RewriteRequest{Snapshot: base, Sources: fragmentIDs(base), Threads: 2})
-	require.NoError(t, err)
-	after, err := scan(t, e, replace(t, e, base, out))
-	require.NoError(t, err)
-	require.Equal(t, before, after)
-
-	// A source that is missing is found by who looks at it, and the others are let go.
-	broken := fault.New(s, func(op fault.Op) fault.Action {
-		if op.Kind == fault.Open && op.Name == base.Fragments[200].Files[0].Path {
-			return fault.Before
-		}
-		return fault.Pass
-	})
-	again, err := lance.OpenStore(t.Context(), broken, lance.Options{})
-	require.NoError(t, err)
-	defer again.Close()
-	require.ErrorIs(t, again.CanRewrite(t.Context(), load(t, again, base.Version), fragmentIDs(base)), fault.ErrInjected)
-}
