@@ -18,27 +18,33 @@ func TestStreamsWriteWhatTheyAreGiven(t *testing.T) {
 		t.Cleanup(func() { os.RemoveAll(memory) })
 		dirs["memory"] = memory
 	}
+	const piece = uncachedPiece
 	for name, dir := range dirs {
 		for _, opts := range []WriteOptions{{}, {NoSync: true}, {Uncached: true}, {Uncached: true, NoSync: true}} {
-			f, err := os.Create(filepath.Join(dir, "f"))
-			require.NoError(t, err)
-			s := &localStream{f: f, opts: opts}
-			rng := rand.New(rand.NewPCG(1, 2))
-			var want bytes.Buffer
-			for _, n := range []int{0, 1, 4095, 100_000, uncachedPiece - 1, uncachedPiece, 3*uncachedPiece + 5, writebackStep + 1, 7} {
-				p := make([]byte, n)
-				for i := range p {
-					p[i] = byte(rng.Uint32())
-				}
-				want.Write(p)
-				got, err := s.Write(p)
+			for _, sizes := range [][]int{
+				{}, {0}, {1}, {piece}, {piece, 1}, {1, piece}, {piece - 1, 1, 1}, {4095, 3*piece + 5, 0, 7},
+				{100_000, 5 * piece, piece - 1, 2, 100_000}, {writebackStep + 1, writebackStep},
+			} {
+				f, err := os.Create(filepath.Join(dir, "f"))
 				require.NoError(t, err)
-				require.Equal(t, n, got)
+				s := newLocalStream(f, opts)
+				rng := rand.NewChaCha8([32]byte{1})
+				var want bytes.Buffer
+				for _, n := range sizes {
+					p := make([]byte, n)
+					_, _ = rng.Read(p)
+					want.Write(p)
+					got, err := s.Write(p)
+					require.NoError(t, err)
+					require.Equal(t, n, got)
+					clear(p) // a stream keeps nothing that it was given
+				}
+				require.NoError(t, s.finish())
+				require.NoError(t, f.Close())
+				got, err := os.ReadFile(f.Name())
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(want.Bytes(), got), "%s %+v %v", name, opts, sizes)
 			}
-			require.NoError(t, f.Close())
-			got, err := os.ReadFile(f.Name())
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(want.Bytes(), got), "%s %+v", name, opts)
 		}
 	}
 }
@@ -51,8 +57,13 @@ func TestAStreamSaysWhyItCannotWrite(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	for _, opts := range []WriteOptions{{}, {Uncached: true}} {
-		n, err := (&localStream{f: f, opts: opts}).Write([]byte("x"))
-		require.Error(t, err)
-		require.Zero(t, n)
+		for _, n := range []int{1, 3 * uncachedPiece} {
+			s := newLocalStream(f, opts)
+			_, err := s.Write(make([]byte, n))
+			if err == nil {
+				err = s.finish()
+			}
+			require.Error(t, err)
+		}
 	}
 }

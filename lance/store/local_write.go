@@ -17,6 +17,7 @@ import (
 // without the file, and it is only ever found through a manifest.
 type localWriter struct {
 	f      *os.File
+	stream *localStream
 	w      *bufio.Writer
 	path   string
 	name   string
@@ -43,8 +44,8 @@ func (l *Local) Create(ctx context.Context, name string, opts WriteOptions) (Wri
 	if err != nil {
 		return nil, localError("create", name, err)
 	}
-	w := bufio.NewWriterSize(&localStream{f: f, opts: opts}, 256<<10)
-	return &localWriter{f: f, w: w, path: p, name: name, noSync: opts.NoSync}, nil
+	s := newLocalStream(f, opts)
+	return &localWriter{f: f, stream: s, w: bufio.NewWriterSize(s, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {
@@ -61,6 +62,9 @@ func (w *localWriter) Close() error {
 	}
 	w.done = true
 	err := w.w.Flush()
+	if err == nil {
+		err = w.stream.finish()
+	}
 	if err == nil && !w.noSync {
 		err = w.f.Sync()
 	}
