@@ -2,10 +2,10 @@
 // every column type, and checks what anybody reads of them:
 //
 //	interop/setup.sh                          # once: the stock engines
-//	go run ./benchmarks/generate -out /tmp/t -rows 1000000 -fragments 20 -deleted 5 -evolve
-//	go run ./benchmarks/generate -out /tmp/t -types narrow,strings -format 2.2 -seed 7
-//	rehome compact /tmp/t/strings/t.lance
-//	go run ./benchmarks/generate -check /tmp/t
+//	go run ./benchmarks/generate -out tables -rows 1000000 -fragments 20 -deleted 5 -evolve
+//	go run ./benchmarks/generate -out tables -types narrow,strings -format 2.2 -seed 7
+//	rehome compact tables/strings/t.lance
+//	go run ./benchmarks/generate -check tables
 //
 // A table is made for each family of types, at OUT/FAMILY/t.lance, and beside it
 // made.json says what was done to it and what each of its versions must hold: the number
