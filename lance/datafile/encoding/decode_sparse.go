@@ -101,7 +101,7 @@ func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error)
 	}
 	inner.counted = true
 	s.values = &storedValues{plan: inner, page: page, all: true}
-	return s, nil
+	return s, s.checkBuffers()
 }
 
 func markedNulls(m enc21pb.SparseMeaning) (bool, error) {
