@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,11 +23,7 @@ func test23(t *testing.T, writer *interop.Engine, s *arrow.Schema, make func(fir
 	ctx := t.Context()
 	r := &rowsTest{ctx: ctx, t: t, path: filepath.Join(t.TempDir(), "t.lance"), s: s, make: make, want: map[int64]string{}}
 	defer forget(ctx, r.path)
-	if err := r.create(writer, "2.3"); err != nil && writer != pylance {
-		t.Skip("the client cannot send it: ", err)
-	} else {
-		require.NoError(t, err)
-	}
+	require.NoError(t, r.create(writer, "2.3"))
 	for k := range int64(3) {
 		require.NoError(t, r.add(writer, 300*(k+1), 300))
 	}
@@ -41,9 +36,7 @@ func test23(t *testing.T, writer *interop.Engine, s *arrow.Schema, make func(fir
 			t.Logf("not read by %s: %.200s", e.Name, err)
 		}
 	}
-	if !slices.Contains(readers, writer) {
-		t.Log("the engine cannot read what it wrote")
-	}
+	require.Contains(t, readers, writer)
 	compactTable(ctx, t, r.path)
 	require.NoError(t, rehomeVerify(ctx, r.path))
 	r.check("after the compaction", readers)
@@ -66,10 +59,15 @@ func test23(t *testing.T, writer *interop.Engine, s *arrow.Schema, make func(fir
 	// The engine's own compaction, of what was written together with rows of its own. It
 	// may encode them in ways that older engines do not read.
 	require.NoError(t, r.add(writer, 20000, 100))
-	if _, err := writer.Optimize(ctx, r.path); slices.Contains(readers, writer) {
-		require.NoError(t, err)
-		r.check("after the engine's own compaction", []*interop.Engine{writer})
-	}
+	_, err := writer.Optimize(ctx, r.path)
+	require.NoError(t, err)
+	r.check("after the engine's own compaction", []*interop.Engine{writer})
+}
+
+// sparse23 says whether an engine makes sparse pages of a type: Lance 8 has none, and
+// Lance 12 none with dictionaries.
+func sparse23(writer *interop.Engine, dt arrow.DataType) bool {
+	return writer == pylance || writer == lancedb39 && !strings.Contains(dt.String(), "dictionary")
 }
 
 // change runs a command of rehome that changes rows, if it can change rows of these
@@ -87,6 +85,9 @@ func TestFormat23OfColumnTypes(t *testing.T) {
 		for _, dt := range scalarTypes() {
 			if list, ok := dt.(*arrow.FixedSizeListType); ok && writer != pylance && arrow.IsFloating(list.Elem().ID()) {
 				continue // the node client takes it for a vector, and refuses those with a NaN
+			}
+			if dt.ID() == arrow.BOOL && writer != pylance {
+				continue // the node client sends no bitmap for what is all null
 			}
 			t.Run(writer.Name+"/"+typeName(dt), func(t *testing.T) {
 				t.Parallel()
@@ -113,8 +114,8 @@ func TestFormat23OfNestedTypes(t *testing.T) {
 			if writer != pylance && (strings.Contains(c.dt.String(), "large_list") || c.dt.ID() == arrow.NULL) {
 				continue // the node client has no such columns
 			}
-			if writer == lancedb31 && strings.HasSuffix(name, "sparse") {
-				continue // nor has Lance 8 such pages
+			if strings.HasSuffix(name, "sparse") && !sparse23(writer, c.dt) {
+				continue
 			}
 			t.Run(writer.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -141,7 +142,7 @@ func TestFormat23OfRandomTypes(t *testing.T) {
 					}
 					columns = append(columns, c)
 					f := arrow.Field{Name: fmt.Sprint("c", i), Type: c.dt, Nullable: true}
-					if i == 2 && writer != lancedb31 { // which has none of this
+					if i == 2 && sparse23(writer, c.dt) {
 						f.Metadata = arrow.MetadataFrom(map[string]string{"lance-encoding:structural-encoding": "sparse"})
 					}
 					fields = append(fields, f)
