@@ -94,10 +94,7 @@ func copyParts(c *datafile.Column, runs []rowRun, may func(part int) bool) []rew
 		for next < c.NumParts() {
 			first, rows := c.PartRows(next)
 			end := first + rows
-			if first >= run.end {
-				break
-			}
-			if end > run.end {
+			if first >= run.end || end > run.end {
 				break // the next run may begin in it
 			}
 			if first >= run.start && first < end && may(next) {

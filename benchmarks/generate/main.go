@@ -135,11 +135,7 @@ func (o options) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec, err := interop.SpecOf(o.engine)
-	if err != nil {
-		return err
-	}
-	e, err := interop.Start(ctx, spec)
+	e, err := start(ctx, o.engine)
 	if err != nil {
 		return err
 	}
@@ -174,6 +170,14 @@ func (o options) make(ctx context.Context) error {
 	return nil
 }
 
+func start(ctx context.Context, engine string) (*interop.Engine, error) {
+	spec, err := interop.SpecOf(engine)
+	if err != nil {
+		return nil, err
+	}
+	return interop.Start(ctx, spec)
+}
+
 func parseIndexes(list string) (out []workload.Index, err error) {
 	if list == "" {
 		return nil, nil
@@ -199,11 +203,7 @@ func checkAll(ctx context.Context, dir, readers string, versions bool) error {
 	}
 	var engines []*interop.Engine
 	for name := range strings.FieldsFuncSeq(readers, func(c rune) bool { return c == ',' }) {
-		spec, err := interop.SpecOf(name)
-		if err != nil {
-			return err
-		}
-		e, err := interop.Start(ctx, spec)
+		e, err := start(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -21,10 +21,9 @@ var copyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // CanCopy says whether page i of src, or part (see [Column.NumParts]), can be taken
 // over as it is stored: everything in a page is relative to the page, so that any page
-// of the same format version
-// can, except one whose values lie elsewhere in its file, and one that readers cannot
-// take together with others of the column. That the page can be read as the column's
-// leaf is for [Column.Check] to find out.
+// of the same format version can, except one whose values lie elsewhere in its file, and
+// one that readers cannot take together with others of the column. That the page can be
+// read as the column's leaf is for [Column.Check] to find out.
 func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
 	if src.file.version != c.w.version || src.blob {
 		return false

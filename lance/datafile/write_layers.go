@@ -37,6 +37,6 @@ func (c *Column) Layers(leaf schema.Leaf) []level.Layer {
 }
 
 // Declare says which structs and values all pages of the column declare nullable, where
-// there are lists. layers have the shape of the leaf's. Call it before anything is appended; the default
-// is what the schema says.
+// there are lists. layers have the shape of the leaf's. Call it before anything is
+// appended; the default is what the schema says.
 func (c *ColumnWriter) Declare(layers []level.Layer) { c.leaf.Layers = layers }

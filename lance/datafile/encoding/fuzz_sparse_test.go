@@ -2,7 +2,6 @@ package encoding_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -13,10 +12,8 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
-	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
-	"github.com/rehome-db/rehome/table"
 )
 
 // FuzzSparsePage decodes arbitrary pages of format 2.3, described by a layout as Lance
@@ -66,26 +63,7 @@ func FuzzSparsePage(f *testing.F) {
 			p.Buffers = append(p.Buffers, encoding.Buffer{Offset: uint64(from), Size: uint64(to - from)})
 			from = to
 		}
-		typ, layers := fuzzLeaf(kind, shape)
-		d := encoding.NewDecoder(typ, layers, encoding.Limits{BlockBytes: 1 << 14, BlockEntries: 1 << 10, Expanded: 1 << 20})
-		check := func(from, to uint64) {
-			got := uint64(0)
-			err := d.Decode(context.Background(), p, from, to, func(b *level.Block) bool {
-				c, err := level.NewCursor(b)
-				require.NoError(t, err)
-				require.NoError(t, c.Skip(b.Rows))
-				got += uint64(b.Rows)
-				return true
-			})
-			if err != nil {
-				require.Equal(t, table.OutcomeDamaged, table.Classify(err), "%v", err)
-				return
-			}
-			require.Equal(t, to-from, got)
-		}
-		check(0, p.Rows)
-		check(p.Rows/3, p.Rows/2)
-		checkTake(t, d, p, typ, layers)
+		checkPage(t, p, kind, shape)
 	})
 }
 
