@@ -109,6 +109,24 @@ func (e *OvertakenError) Error() string {
 // Unwrap makes it a table.ErrConflict.
 func (e *OvertakenError) Unwrap() error { return table.ErrConflict }
 
+// HistoryGoneError says that versions which others committed were removed before they
+// were looked at, so that the transaction cannot be carried over them. It is a
+// [table.ErrTerminal]: this transaction is of no use any more. Work that is done again
+// from the newest version can succeed.
+type HistoryGoneError struct {
+	By, Table string
+	// After and UpTo bound the versions, some of which are gone.
+	After, UpTo uint64
+	Err         error
+}
+
+func (e *HistoryGoneError) Error() string {
+	return fmt.Sprintf("%s: table %s: what happened between versions %d and %d cannot be told any more: %v", e.By, e.Table, e.After, e.UpTo, e.Err)
+}
+
+// Unwrap makes it a table.ErrTerminal, and whatever the engine said.
+func (e *HistoryGoneError) Unwrap() []error { return []error{table.ErrTerminal, e.Err} }
+
 // Attempts is the number of attempts so far that got as far as a commit.
 func (l *Loop) Attempts() int { return l.tried }
 
@@ -218,8 +236,8 @@ func (l *Loop) look(ctx context.Context) (Window, error) {
 	if l.Seen > 0 {
 		w.Transactions, err = l.Engine.TransactionsSince(ctx, l.Seen, s.Version)
 	}
-	if errors.Is(err, table.ErrNotFound) {
-		return w, fmt.Errorf("%s: table %s: what happened between versions %d and %d cannot be told any more: %w: %w", l.By, l.Table, l.Seen, s.Version, table.ErrTerminal, err)
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrTerminal) {
+		return w, &HistoryGoneError{By: l.By, Table: l.Table, After: l.Seen, UpTo: s.Version, Err: err}
 	}
 	if err != nil {
 		return w, fmt.Errorf("%s: table %s: transactions from version %d to %d: %w", l.By, l.Table, l.Seen+1, s.Version, err)

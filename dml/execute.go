@@ -136,7 +136,7 @@ func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, 
 	}
 	c, err := compute(ctx, s)
 	if err != nil {
-		return Result{}, err
+		return Result{}, removedMeanwhile(ctx, e, s, err)
 	}
 	if c.nothing() {
 		return Result{Stats: c.stats, Version: s.Version, ReadVersion: s.Version, Snapshot: s}, nil
@@ -145,7 +145,9 @@ func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, 
 	if c.clash != nil {
 		builder = builder.WithKeysClash(c.clash)
 	}
-	done, err := builder.Execute(ctx, c.change)
+	// The id was made for this attempt, so nobody can have committed under it: an
+	// attempt that never sent anything was not committed, whatever is gone by now.
+	done, err := builder.WithFreshID().Execute(ctx, c.change)
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: %s computed from version %d: %w", c.change.Transaction.Operation.Kind(), s.Version, err)
 	}
@@ -153,6 +155,28 @@ func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, 
 		Stats: c.stats, Committed: !done.Nothing, Version: done.Version, ReadVersion: done.ReadVersion,
 		RebasedOver: done.RebasedOver, RowsRelocated: done.RowsRelocated, Leftover: done.Leftover, Snapshot: done.Snapshot,
 	}, nil
+}
+
+// removedMeanwhile looks at the error of a computation. If it found something missing,
+// and the version that it read was removed, the object went with the version: that is
+// no damage, and computing the change from the newest version can succeed.
+func removedMeanwhile(ctx context.Context, e table.Engine, s *table.Snapshot, err error) error {
+	if !errors.Is(err, table.ErrCorrupt) && !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	latest, failed := e.Load(ctx, 0)
+	if failed != nil || latest.Version == s.Version {
+		return err
+	}
+	if _, failed = e.Load(ctx, s.Version); !errors.Is(failed, table.ErrNotFound) {
+		return err
+	}
+	// What the error asked for is told and not wrapped.
+	conflict := table.Conflictf("dml: table %s: version %d was removed while it was read; run again: %v", s.Table, s.Version, err)
+	if left := commit.Leftovers(err); len(left) > 0 {
+		return errors.Join(conflict, &commit.LeftoverError{By: "dml", Objects: left, Err: errors.New("their deletion failed")})
+	}
+	return conflict
 }
 
 // pause is how long to wait before attempt n+1: the longer the more an attempt costs

@@ -97,7 +97,8 @@ func (b CommitBuilder) WithKeysClash(f KeysClash) CommitBuilder {
 
 // WithFreshID says that nobody can have committed under the transaction's id before:
 // the change was computed just now. A failure before the first attempt is then a
-// failure, whatever cannot be looked up any more.
+// failure, whatever cannot be looked up any more; and that versions since the read
+// version were removed is a [*ConflictError] that computing the change anew resolves.
 func (b CommitBuilder) WithFreshID() CommitBuilder {
 	b.fresh = true
 	return b
@@ -148,9 +149,19 @@ func (b CommitBuilder) Execute(ctx context.Context, u Uncommitted) (Committed, e
 		return p, r.checkObjects(ctx)
 	})
 	if err != nil {
-		return Committed{}, r.abandon(ctx, err)
+		return Committed{}, r.abandon(ctx, r.historyGone(err))
 	}
 	return r.committed(ctx, done, l.Attempts()), nil
+}
+
+// historyGone makes a conflict of the loss of versions that the change would have to be
+// carried over: it was not committed, and can be computed again.
+func (r *TransactionRebase) historyGone(err error) error {
+	var gone *commit.HistoryGoneError
+	if !errors.As(err, &gone) || errors.Is(err, table.ErrAmbiguousCommit) {
+		return err
+	}
+	return r.conflictAt(gone.UpTo, nil, "versions since %d were removed, and what happened in them cannot be told any more (%v)", gone.After, gone.Err)
 }
 
 // checkObjects makes sure that every file to be referred to is still there, whole: a

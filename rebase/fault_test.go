@@ -345,7 +345,10 @@ func TestCleanedUpWindow(t *testing.T) {
 			b := rebase.NewCommitBuilder(p)
 			if fresh {
 				_, err := b.WithFreshID().Execute(ctx, u)
-				require.ErrorIs(t, err, table.ErrTerminal)
+				var conflict *rebase.ConflictError
+				require.ErrorAs(t, err, &conflict)
+				require.True(t, conflict.Retryable())
+				require.Equal(t, table.OutcomeRetryable, table.Classify(err))
 				require.Empty(t, w.orphans())
 				return
 			}
