@@ -275,6 +275,11 @@ func (t *translation) word(tokens []token, i int) (int, error) {
 	if isTypeName(tok.val) {
 		if name, n, err := typeName(t.src, tokens[i:]); err == nil && i+n < len(tokens) && tokens[i+n].kind == text {
 			lit := tokens[i+n]
+			if t.src.sql[lit.at.from] == '"' {
+				// LanceDB since 0.38 reads a column, of which the quoted text is another name.
+				return 0, t.src.errorf(tok.at.until(lit.at), "two readings: a value of the type, as in pylance, or the column %s, as in LanceDB since 0.38; write %s %s for the value, %s for the column",
+					backticked(tok.val), tok.val, singleQuoted(lit.val), backticked(tok.val))
+			}
 			t.emit(tok.at.until(lit.at), "CAST(%s AS `%c%s`)", literalString(lit.val), typedName, name)
 			return n + 1, nil
 		}

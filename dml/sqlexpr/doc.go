@@ -15,6 +15,8 @@
 //   - Names are case-sensitive, but a name without quotes finds a column that differs
 //     in case if there is none that does not. Quoted are names in backticks; 'text'
 //     and "text" are strings, in which the quote is doubled and a backslash is one.
+//     LanceDB since 0.38 reads "text" as a name: if it is one the text is refused, see
+//     readings.go. So is a condition that looks at no column.
 //   - Operators: OR AND NOT, = <> != == < <= > >=, IS [NOT] NULL TRUE FALSE UNKNOWN
 //     DISTINCT FROM, [NOT] IN BETWEEN LIKE ILIKE [ESCAPE], + - * / % << >> ||.
 //     Comparisons do not chain.

@@ -16,7 +16,13 @@ import (
 
 // What is said about texts: the columns that they use, their types, and what is wrong
 // with them. One text a line.
-func TestMessages(t *testing.T) {
+func TestMessages(t *testing.T) { runMessages(t, "testdata/messages") }
+
+// What means two things in pylance's and LanceDB's dialects is refused, and so is what
+// means the same for every row.
+func TestReport03TwoReadings(t *testing.T) { runMessages(t, "testdata/readings") }
+
+func runMessages(t *testing.T, dir string) {
 	rec := readBatch(t, "rows.arrow")
 	schema := schemaOf(rec)
 	kind := func(err error) string {
@@ -28,7 +34,7 @@ func TestMessages(t *testing.T) {
 		}
 		return "error: "
 	}
-	datadriven.Walk(t, "testdata/messages", func(t *testing.T, path string) {
+	datadriven.Walk(t, dir, func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
 			for _, text := range strings.Split(d.Input, "\n") {

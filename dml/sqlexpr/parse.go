@@ -245,7 +245,7 @@ func (c *converter) index(where at, n *ast.IndexExpr) (expr, error) {
 	}
 	if lit, ok := all[1].(*literal); ok {
 		if name, ok := lit.value.(string); ok {
-			return &field{at: where, of: all[0], name: name}, nil
+			return &field{at: where, of: all[0], name: name, key: lit}, nil
 		}
 	}
 	return &field{at: where, of: all[0], elem: all[1]}, nil

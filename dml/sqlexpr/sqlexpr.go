@@ -127,7 +127,23 @@ func (s *statement) bind(schema *arrow.Schema) (b *bound, err error) {
 		return b, nil
 	}
 	defer s.recover(&err)
-	bd := binder{src: s.src, schema: schema}
+	bd := &binder{src: s.src, schema: schema}
+	r := readings{b: bd}
+	if err := r.look(s.tree, s.predicate); err != nil {
+		return nil, err
+	}
+	if b, err = s.bindWith(bd); err != nil {
+		return nil, err
+	}
+	if err := r.sameForAll(); err != nil {
+		return nil, err
+	}
+	s.bound.Store(b)
+	return b, nil
+}
+
+// bindWith is bind by a binder, without a look at how the text can be read.
+func (s *statement) bindWith(bd *binder) (*bound, error) {
 	root, err := bd.bindRoot(s.tree)
 	if err != nil {
 		return nil, err
@@ -143,9 +159,7 @@ func (s *statement) bind(schema *arrow.Schema) (b *bound, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b = &bound{schema: schema, root: root, columns: bd.columns}
-	s.bound.Store(b)
-	return b, nil
+	return &bound{schema: bd.schema, root: root, columns: bd.columns}, nil
 }
 
 // eval evaluates the statement for the rows of a batch.

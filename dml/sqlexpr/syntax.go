@@ -33,8 +33,9 @@ type (
 	field struct {
 		at
 		of   expr
-		name string // of the field
-		elem expr   // of a list, instead of a name
+		name string   // of the field
+		key  *literal // the name as a string in brackets, nil if it is after a dot
+		elem expr     // of a list, instead of a name
 	}
 	unary struct {
 		at

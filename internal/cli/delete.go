@@ -11,8 +11,8 @@ import (
 
 // expressionHelp is what the commands say about the SQL that they take.
 const expressionHelp = `EXPR is SQL as in a WHERE clause: id = 7, name LIKE 'a%', price IS NULL AND NOT
-(tag IN ('x', 'y')). Strings are in quotes; a column whose name is no plain word is in
-backticks. A condition that is null picks no row, as in SQL.`
+(tag IN ('x', 'y')). Strings are in single quotes; a column whose name is no plain word
+is in backticks. A condition that is null picks no row, as in SQL.`
 
 const besideHelp = `Others may read and write the table meanwhile, and compactions too: rows that one
 moves are followed. If others change the same rows, everything is computed again from
