@@ -121,6 +121,10 @@ func TestReport06TheVersionIsRemovedWhileItIsRead(t *testing.T) {
 		_, err = dml.Append{Rows: in(10, part)}.Execute(t.Context(), e, dml.Options{})
 		require.NoError(t, err)
 	}
+	// An engine of its own, which has no file open yet.
+	reader, err := lance.OpenStore(t.Context(), m, lance.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
 	met := false
 	where := dml.RowFunc([]string{"n"}, func(rec arrow.RecordBatch, i int) bool {
 		if !met {
@@ -131,7 +135,7 @@ func TestReport06TheVersionIsRemovedWhileItIsRead(t *testing.T) {
 		}
 		return rowAt(rec, "", i).N%3 == 0
 	})
-	done, err := dml.Update{Where: where, Set: map[string]dml.Expr{"f": dml.Constant(scalar.MakeScalar(0.5))}, Threads: 1}.Execute(t.Context(), e, dml.Options{})
+	done, err := dml.Update{Where: where, Set: map[string]dml.Expr{"f": dml.Constant(scalar.MakeScalar(0.5))}, Threads: 1}.Execute(t.Context(), reader, dml.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Attempts)
 	require.EqualValues(t, 7, done.Updated)
