@@ -47,7 +47,9 @@ func (c *operationReader) operation(t *tablepb.Transaction) table.Operation {
 			Removed: c.ids(u.GetRemovedFragmentIds()),
 			Updated: c.fragments(u.GetUpdatedFragments()),
 			New:     c.fragments(u.GetNewFragments()),
-			InPlace: u.GetUpdateMode() == tablepb.Transaction_REWRITE_COLUMNS,
+			// Older writers, and those who commit what update_columns returned, give
+			// no mode: only rows that stay where they are have fields modified.
+			InPlace: u.GetUpdateMode() == tablepb.Transaction_REWRITE_COLUMNS || len(u.GetFieldsModified()) > 0,
 		}
 		for _, id := range u.GetFieldsModified() {
 			up.ModifiedFields = append(up.ModifiedFields, int32(id))

@@ -32,7 +32,7 @@ func TestOperationsAreKept(t *testing.T) {
 	for _, op := range []table.Operation{
 		table.Append{Fragments: []table.Fragment{f, g}},
 		table.Delete{Updated: []table.Fragment{f}, Removed: []table.FragmentID{1, 2}},
-		table.Update{Updated: []table.Fragment{f}, New: []table.Fragment{g}, Removed: []table.FragmentID{3}, ModifiedFields: []int32{1}},
+		table.Update{Updated: []table.Fragment{f}, New: []table.Fragment{g}, Removed: []table.FragmentID{3}, InPlace: true, ModifiedFields: []int32{1}},
 		table.Update{Updated: []table.Fragment{f}, New: []table.Fragment{}, Removed: []table.FragmentID{}, InPlace: true},
 		table.Rewrite{Groups: []table.RewriteGroup{{Old: []table.Fragment{f}, New: []table.Fragment{g}}, {Old: []table.Fragment{g}, New: []table.Fragment{}}}},
 		table.ReserveFragments{Count: 9},

@@ -32,7 +32,7 @@ type othersDelete struct {
 
 // othersDeleted remembers what others deleted of the fragments that matter.
 func (r *TransactionRebase) othersDeleted(tx table.Transaction, updated []table.Fragment, removed []table.FragmentID, update bool) {
-	tx.Operation = namedLike(tx.Operation) // which may be large
+	tx.Operation = named(tx.Operation) // which may be large
 	for _, f := range updated {
 		if f.PhysicalRows > 0 && f.LiveRows() == 0 {
 			r.died[f.ID] = true
@@ -47,14 +47,6 @@ func (r *TransactionRebase) othersDeleted(tx table.Transaction, updated []table.
 			r.deletes[id] = append(r.deletes[id], othersDelete{tx: tx, fragment: table.Fragment{ID: id}, removed: true, update: update})
 		}
 	}
-}
-
-// namedLike is an operation of the same kind that holds nothing.
-func namedLike(op table.Operation) table.Operation {
-	if _, ok := op.(table.Update); ok {
-		return table.Update{}
-	}
-	return table.Delete{}
 }
 
 // settleDead takes the rows of a fragment that others deleted out of the change. s is
@@ -202,8 +194,8 @@ func (r *TransactionRebase) delete(ctx context.Context, base *table.Snapshot) (u
 func (r *TransactionRebase) fragmentsNow(ctx context.Context, base *table.Snapshot, ids []table.FragmentID) (now []table.Fragment, err error) {
 	for _, id := range ids {
 		if f, ok := base.Fragment(id); ok {
-			if !r.u.isAsRead(f) {
-				return nil, r.conflictAt(base.Version, RowSet{id: r.rows[id]}, "fragment %d has other files than when it was read", id)
+			if err := r.checkFiles(ctx, base, f); err != nil {
+				return nil, err
 			}
 			now = append(now, f)
 			continue

@@ -98,6 +98,13 @@
 // without a live row left is removed; new fragments are numbered. If every row is dead
 // already and none is new, there is nothing to commit.
 //
+// # Files before words
+//
+// Columns can be rewritten where they lie, by transactions that say so and by ones that
+// do not. Whatever they say, a change is a conflict if a fragment that it has rows of
+// is not in the files any more that were read, or if a rewrite that moved the rows did
+// not copy those; see columns.go.
+//
 // # Invariants
 //
 //   - Footprints are computed when they are compared, and never stored: what a

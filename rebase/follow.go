@@ -28,14 +28,12 @@ import (
 func (r *TransactionRebase) overRewrite(ctx context.Context, base *table.Snapshot, tx table.Transaction, op table.Rewrite) error {
 	for _, g := range op.Groups {
 		rows := RowSet{}
+		var old []table.Fragment
 		for _, f := range g.Old {
 			if r.rows[f.ID].IsEmpty() {
 				continue
 			}
-			// Engines record the files, or nothing.
-			if len(f.Files) > 0 && !r.u.isAsRead(f) {
-				return r.conflict(tx, Retry, RowSet{f.ID: r.rows[f.ID]}, fmt.Sprintf("it moved a fragment %d that has other files than the one that was read", f.ID))
-			}
+			old = append(old, f)
 			if err := r.settleBefore(ctx, base, f.ID); err != nil {
 				return err
 			}
@@ -44,7 +42,13 @@ func (r *TransactionRebase) overRewrite(ctx context.Context, base *table.Snapsho
 		if rows.IsEmpty() {
 			continue
 		}
+		if err := r.checkCopied(ctx, tx, old); err != nil {
+			return err
+		}
 		moved, err := r.follow(ctx, base, tx, g, rows)
+		if err == nil {
+			err = r.expectFiles(ctx, base, tx, g.New, moved)
+		}
 		if err != nil {
 			return err
 		}

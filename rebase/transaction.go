@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,6 +33,12 @@ type TransactionRebase struct {
 	// deletes are what others deleted, of the fragments that rows are in, oldest
 	// first.
 	deletes map[table.FragmentID][]othersDelete
+	// files are those that the fragments of rows must have, and filesOf the version
+	// that they are of, where it is not the read version. See columns.go.
+	files   map[table.FragmentID][]table.DataFile
+	filesOf map[table.FragmentID]uint64
+	// seen are the transactions of the window, without what they did.
+	seen []table.Transaction
 	// died are the fragments that others left without a live row.
 	died map[table.FragmentID]bool
 	// footprint is what the change touches at the version; nil if rows moved since
@@ -59,6 +66,7 @@ func NewTransactionRebase(b CommitBuilder, u Uncommitted) (*TransactionRebase, e
 	}
 	return &TransactionRebase{
 		builder: b, engine: b.engine, u: u, at: u.Transaction.ReadVersion, rows: u.Affected.Clone(),
+		files: maps.Clone(u.Files), filesOf: map[table.FragmentID]uint64{},
 		deletes: map[table.FragmentID][]othersDelete{}, died: map[table.FragmentID]bool{}, loaded: map[uint64]*fri.History{},
 	}, nil
 }
@@ -92,6 +100,7 @@ func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, tran
 }
 
 func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
+	r.seen = append(r.seen, table.Transaction{ID: tx.ID, Version: tx.Version, Operation: named(tx.Operation)})
 	if r.footprint == nil {
 		r.footprint = FootprintOf(r.operation())
 	}
@@ -140,6 +149,14 @@ func (r *TransactionRebase) operation() table.Operation {
 	default:
 		return op
 	}
+}
+
+// named is an operation that has the name of another, and holds nothing.
+func named(op table.Operation) table.Operation {
+	if op == nil {
+		return nil
+	}
+	return table.Unknown{Name: op.Kind()}
 }
 
 // conflict makes the error for a transaction in the way.

@@ -3,7 +3,6 @@ package rebase
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -29,12 +28,12 @@ type Uncommitted struct {
 	Transaction table.Transaction
 	// Affected are the rows to be deleted, all of which were alive in ReadVersion.
 	Affected RowSet
-	// Files name a data file of each fragment that Affected has rows of, as it was
-	// read. A fragment of the same number without it is another one: the table was
-	// dropped and made again under its name, and what is at the addresses now is not
-	// what the change is about. Fragments that are not named are taken as they are.
-	// See [Uncommitted.Affect].
-	Files map[table.FragmentID]string
+	// Files are the data files of each fragment that Affected has rows of, as they
+	// were read. A fragment that has others by the time of the commit does not hold
+	// what the change was computed from: somebody rewrote columns of it, or the table
+	// was dropped and made again under its name. Fragments that are not named are
+	// taken as they are. See [Uncommitted.Affect].
+	Files map[table.FragmentID][]table.DataFile
 	// New are the fragments that were written, which get their ids at commit.
 	New []table.NewFragment
 	// Objects are all objects that were written for New. They are deleted if the
@@ -51,31 +50,25 @@ func (u *Uncommitted) Affect(s *table.Snapshot, rows RowSet) {
 			continue
 		}
 		if u.Files == nil {
-			u.Files = map[table.FragmentID]string{}
+			u.Files = map[table.FragmentID][]table.DataFile{}
 		}
-		u.Files[f.ID] = f.Files[0].Path
+		u.Files[f.ID] = f.Files
 	}
-}
-
-// isAsRead says whether a fragment of the number of one that was read may be that one.
-func (u *Uncommitted) isAsRead(f table.Fragment) bool {
-	name, ok := u.Files[f.ID]
-	return !ok || slices.ContainsFunc(f.Files, func(d table.DataFile) bool { return d.Path == name })
 }
 
 // uncommittedJSON is the JSON form: the operation by its name.
 type uncommittedJSON struct {
-	Table       string                      `json:"table"`
-	ID          string                      `json:"id"`
-	ReadVersion uint64                      `json:"read_version"`
-	Operation   string                      `json:"operation"`
-	UniqueKeys  []int32                     `json:"unique_keys,omitempty"`
-	Old         []table.Fragment            `json:"old,omitempty"`
-	Properties  map[string]string           `json:"properties,omitempty"`
-	Affected    RowSet                      `json:"affected,omitempty"`
-	Files       map[table.FragmentID]string `json:"files,omitempty"`
-	New         []table.NewFragment         `json:"new,omitempty"`
-	Objects     []table.Object              `json:"objects,omitempty"`
+	Table       string                                `json:"table"`
+	ID          string                                `json:"id"`
+	ReadVersion uint64                                `json:"read_version"`
+	Operation   string                                `json:"operation"`
+	UniqueKeys  []int32                               `json:"unique_keys,omitempty"`
+	Old         []table.Fragment                      `json:"old,omitempty"`
+	Properties  map[string]string                     `json:"properties,omitempty"`
+	Affected    RowSet                                `json:"affected,omitempty"`
+	Files       map[table.FragmentID][]table.DataFile `json:"files,omitempty"`
+	New         []table.NewFragment                   `json:"new,omitempty"`
+	Objects     []table.Object                        `json:"objects,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
