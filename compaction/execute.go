@@ -113,7 +113,7 @@ func readDeleted(ctx context.Context, e table.Engine, s *table.Snapshot, t Task)
 		if err := v.Validate(f.PhysicalRows, f.DeletedRows()); err != nil {
 			return nil, table.Corruptf("compaction: table %s version %d: fragment %d: %w", t.Table, t.ReadVersion, f.ID, err)
 		}
-		out[i] = deletion.EncodeBitmap(v)
+		out[i] = deletion.EncodeRuns(v)
 	}
 	return out, nil
 }

@@ -96,7 +96,7 @@ func DecodeArrow(data []byte, physicalRows uint64) (*Vector, error) {
 		}
 		left -= uint64(len(part) / 4)
 	}
-	return &Vector{bits: bm}, nil
+	return compact(bm), nil
 }
 
 // arrowBatch is the one record batch of a file: rows values of 4 bytes.

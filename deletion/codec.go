@@ -43,18 +43,25 @@ func (e Encoding) String() string {
 	}
 }
 
-// smallestArrow is a size below which no Arrow file with a row in it lies: the
-// container alone takes more.
-const smallestArrow = 512
+const (
+	// smallestArrow is a size below which no Arrow file with a row in it lies: the
+	// container alone takes more.
+	smallestArrow = 512
+	// fewRows is the number of rows for each 65536 up to which a list of them may be
+	// smaller than a bitmap, which has a container for each 65536.
+	fewRows = 16
+	// largestPlain is the size above which a bitmap has run containers.
+	largestPlain = 1 << 20
+)
 
 // Encode returns v in the form that takes fewer bytes. Every reader takes both.
 func Encode(v *Vector) (Encoding, []byte, error) {
 	bin := EncodeBitmap(v)
-	if len(bin) <= smallestArrow {
-		return Bitmap, bin, nil
-	}
 	// A bitmap loses only where rows are so few and far between that most have
 	// a container to themselves.
+	if len(bin) <= smallestArrow || v.Cardinality() > fewRows*v.containers() {
+		return Bitmap, bin, nil
+	}
 	arrow, err := EncodeArrow(v)
 	if err != nil {
 		return 0, nil, err
@@ -80,10 +87,20 @@ func Decode(e Encoding, data []byte, physicalRows uint64) (*Vector, error) {
 	}
 }
 
-// EncodeBitmap returns v as a portable Roaring bitmap without run containers,
-// which the oldest readers of the format do not know.
+// EncodeBitmap returns v as a portable Roaring bitmap. Like that of stock engines it
+// has no run containers, unless it would be large: then it has them where they are
+// smaller, so that its size follows the runs of rows and not the rows.
 func EncodeBitmap(v *Vector) []byte {
+	if v.plainSize() > largestPlain {
+		return EncodeRuns(v)
+	}
 	return roaringbytes.Append(nil, v.bitmap().Ranges(), roaringbytes.WithoutRuns)
+}
+
+// EncodeRuns returns v as a portable Roaring bitmap with run containers wherever they
+// are smaller: for whatever is not a deletion file.
+func EncodeRuns(v *Vector) []byte {
+	return roaringbytes.Append(nil, v.bitmap().Ranges(), roaringbytes.WithRuns)
 }
 
 // DecodeBitmap reads a portable Roaring bitmap, run containers or not, that takes
@@ -111,5 +128,5 @@ func DecodeBitmap(data []byte, physicalRows uint64) (v *Vector, err error) {
 	if _, err := bm.ReadFrom(bytes.NewReader(data)); err != nil {
 		return nil, corruptf("deletion: bitmap: %w", err)
 	}
-	return &Vector{bits: bm}, nil
+	return compact(bm), nil
 }

@@ -25,25 +25,25 @@ func (v *Vector) bitmap() *roaring.Bitmap {
 	return v.bits
 }
 
-// Of returns the set of the given offsets, in any order, duplicates allowed.
-func Of(offsets ...uint32) *Vector {
-	return &Vector{bits: roaring.BitmapOf(offsets...)}
+// compact makes a Vector of bits that nobody else has. Long runs are kept as runs, so
+// that a set takes memory by its runs and at most a bit for each offset up to its
+// largest, however it came about.
+func compact(bits *roaring.Bitmap) *Vector {
+	bits.RunOptimize()
+	return &Vector{bits: bits}
 }
+
+// Of returns the set of the given offsets, in any order, duplicates allowed.
+func Of(offsets ...uint32) *Vector { return compact(roaring.BitmapOf(offsets...)) }
 
 // Collect returns the set of the offsets that seq yields, in any order,
 // duplicates allowed.
 func Collect(seq iter.Seq[uint32]) *Vector {
-	bm := roaring.New()
-	// Adding in chunks is several times cheaper than one by one on sorted input.
-	chunk := make([]uint32, 0, 1024)
+	var b Builder
 	for o := range seq {
-		if chunk = append(chunk, o); len(chunk) == cap(chunk) {
-			bm.AddMany(chunk)
-			chunk = chunk[:0]
-		}
+		b.Add(o)
 	}
-	bm.AddMany(chunk)
-	return &Vector{bits: bm}
+	return b.Vector()
 }
 
 // Range returns the set of the offsets in [start, end). It is empty if start is
@@ -59,36 +59,26 @@ func Range(start, end uint64) *Vector {
 // CollectRuns returns the set of the offsets in the half-open ranges [start, end)
 // that seq yields, in any order, overlaps allowed. Ends are at most 2^32.
 func CollectRuns(seq iter.Seq2[uint64, uint64]) *Vector {
-	// A range is merged into all that its 65536 offsets have already, so that many
-	// short ones cost the square of their number. Those are added row by row.
-	const short, held = 1024, 4096
-	bm := roaring.New()
-	var rows []uint32
-	flush := func() {
-		bm.AddMany(rows)
-		rows = rows[:0]
-	}
+	var b Builder
 	for start, end := range seq {
-		switch end = min(end, 1<<32); {
-		case start >= end:
-		case end-start >= short:
-			flush()
-			bm.AddRange(start, end)
-		default:
-			for ; start < end; start++ {
-				rows = append(rows, uint32(start))
-			}
-			if len(rows) >= held {
-				flush()
-			}
-		}
+		b.AddRun(start, end)
 	}
-	flush()
-	return &Vector{bits: bm}
+	return b.Vector()
 }
 
 // Cardinality returns the number of offsets in the set.
 func (v *Vector) Cardinality() uint64 { return v.bitmap().GetCardinality() }
+
+// containers is the number of blocks of 65536 offsets that have one in the set.
+func (v *Vector) containers() uint64 { return v.bitmap().Stats().Containers }
+
+// plainSize is the size of the set as a bitmap without run containers, headers apart.
+func (v *Vector) plainSize() uint64 {
+	s := v.bitmap().Stats()
+	// Whether a run container would be a list or a bitmap is not known: a list has at
+	// most 4096 offsets.
+	return s.ArrayContainerBytes + s.BitmapContainerBytes + min(8192*s.RunContainers, 2*s.RunContainerValues)
+}
 
 // IsEmpty says whether the set is empty.
 func (v *Vector) IsEmpty() bool { return v.bitmap().IsEmpty() }
@@ -159,18 +149,18 @@ func (v *Vector) Equal(w *Vector) bool {
 // Union returns the offsets in v or w. It is how two deletes of one fragment
 // merge.
 func (v *Vector) Union(w *Vector) *Vector {
-	return &Vector{bits: roaring.Or(v.bitmap(), w.bitmap())}
+	return compact(roaring.Or(v.bitmap(), w.bitmap()))
 }
 
 // Intersect returns the offsets in both v and w.
 func (v *Vector) Intersect(w *Vector) *Vector {
-	return &Vector{bits: roaring.And(v.bitmap(), w.bitmap())}
+	return compact(roaring.And(v.bitmap(), w.bitmap()))
 }
 
 // Difference returns the offsets in v that are not in w. With v a later vector of
 // a fragment and w an earlier one, that is what was deleted in between.
 func (v *Vector) Difference(w *Vector) *Vector {
-	return &Vector{bits: roaring.AndNot(v.bitmap(), w.bitmap())}
+	return compact(roaring.AndNot(v.bitmap(), w.bitmap()))
 }
 
 // Intersects says whether v and w share an offset.

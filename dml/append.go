@@ -18,14 +18,22 @@ type Append struct {
 	Rows iter.Seq2[arrow.RecordBatch, error]
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
+	// Events tells how far the change is. The default is nobody.
+	Events Events
 }
 
 // ExecuteUncommitted writes the rows, for the columns that the table has in s, and
 // commits nothing. Without rows it writes nothing and the change is empty. On an error
 // nothing that was written is left.
 func (a Append) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	c, err := a.compute(ctx, e, s)
-	return c.change, c.stats, err
+	return uncommittedChange(ctx, e, s, a.Events, a.compute)
+}
+
+// DryRun computes what the append would do to s, and writes nothing at all: it works on a
+// table that can only be read. Values that cannot be stored are an error, as when they
+// are written.
+func (a Append) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
+	return dryRun(ctx, e, s, a.Events, a.compute)
 }
 
 // Execute adds the rows, in one commit. The rows are read and written once: what
@@ -33,16 +41,15 @@ func (a Append) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table
 // columns, for example) is an error at once. Without rows nothing is committed.
 func (a Append) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
 	opts.MaxAttempts = 1
-	return execute(ctx, e, opts, func(ctx context.Context, s *table.Snapshot) (computed, error) { return a.compute(ctx, e, s) })
+	return execute(ctx, e, opts, a.Events, a.compute)
 }
 
-func (a Append) compute(ctx context.Context, e table.Engine, s *table.Snapshot) (computed, error) {
-	r := reader{e, s}
+func (a Append) compute(ctx context.Context, r reader) (computed, error) {
 	if a.Rows == nil {
 		return computed{}, r.errorf("an append without rows to read")
 	}
-	c := computed{change: uncommitted(s, table.Append{})}
-	out, err := r.write(ctx, a.rows(r), a.Write)
+	c := computed{change: uncommitted(r.snapshot, table.Append{})}
+	out, err := r.write(ctx, a.rows(r), 0, a.Write)
 	if err != nil {
 		return computed{}, err
 	}

@@ -15,24 +15,30 @@ type Delete struct {
 	// Threads bounds the fragments that are looked at at a time. The default is
 	// GOMAXPROCS.
 	Threads int
+	// Events tells how far the change is. The default is nobody.
+	Events Events
 }
 
 // ExecuteUncommitted finds the rows to delete in s, and commits nothing. If there
 // are none the change is empty. It writes no objects.
 func (d Delete) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	c, err := d.compute(ctx, e, s)
-	return c.change, c.stats, err
+	return uncommittedChange(ctx, e, s, d.Events, d.compute)
+}
+
+// DryRun computes what the delete would do to s, and writes nothing at all: it works on a
+// table that can only be read.
+func (d Delete) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
+	return dryRun(ctx, e, s, d.Events, d.compute)
 }
 
 // Execute deletes the rows, in one commit. Rows that others delete meanwhile are no
 // conflict, and rows that a compaction moves are followed; if a row is updated the
 // rows are looked for again. If no row matches nothing is committed.
 func (d Delete) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
-	return execute(ctx, e, opts, func(ctx context.Context, s *table.Snapshot) (computed, error) { return d.compute(ctx, e, s) })
+	return execute(ctx, e, opts, d.Events, d.compute)
 }
 
-func (d Delete) compute(ctx context.Context, e table.Engine, s *table.Snapshot) (computed, error) {
-	r := reader{e, s}
+func (d Delete) compute(ctx context.Context, r reader) (computed, error) {
 	if d.Where == nil {
 		return computed{}, r.errorf("a delete without a condition: say All to delete every row")
 	}
@@ -40,7 +46,7 @@ func (d Delete) compute(ctx context.Context, e table.Engine, s *table.Snapshot) 
 	if err != nil {
 		return computed{}, err
 	}
-	c := computed{change: uncommitted(s, table.Delete{}), stats: Stats{Matched: rows.Rows(), Deleted: rows.Rows()}}
-	c.change.Affect(s, rows)
+	c := computed{change: uncommitted(r.snapshot, table.Delete{}), stats: Stats{Matched: rows.Rows(), Deleted: rows.Rows()}}
+	c.change.Affect(r.snapshot, rows)
 	return c, nil
 }

@@ -54,7 +54,9 @@
 //     the caller's context is over. The exception is a commit of which nobody can tell
 //     whether it happened ([table.ErrAmbiguousCommit]).
 //   - Memory is bounded by a batch of rows for each thread and the set of rows that
-//     change; a merge holds its source, too.
+//     change, which takes a bit for each row of a fragment at most and less where they
+//     follow each other; a merge holds its source, too.
+//   - A dry run (DryRun) writes no object, not even for a moment.
 //   - Nothing is computed from two versions: all that a change reads is of one.
 //
 // What the changes mean in detail follows the stock Lance engine; testdata/spec says

@@ -98,18 +98,19 @@ func (c computed) nothing() bool { return c.change.Affected.IsEmpty() && len(c.c
 
 // execute computes a change from the newest version and commits it, and does so
 // again if others changed the same rows.
-func execute(ctx context.Context, e table.Engine, opts Options, compute func(context.Context, *table.Snapshot) (computed, error)) (Result, error) {
+func execute(ctx context.Context, e table.Engine, opts Options, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
 	opts.EnsureDefaults()
+	ev.ensureDefaults()
 	if err := opts.Validate(); err != nil {
 		return Result{}, err
 	}
-	builder := rebase.NewCommitBuilder(e)
+	builder := rebase.NewCommitBuilder(e).WithHooks(ev.hooks())
 	if opts.Memory != nil {
 		builder = builder.WithMemory(opts.Memory)
 	}
 	for n := 1; ; n++ {
 		start := time.Now()
-		out, err := attempt(ctx, e, builder, opts.Properties, compute)
+		out, err := attempt(ctx, e, builder, opts.Properties, ev, compute)
 		out.Attempts = n
 		if err == nil {
 			return out, nil
@@ -117,7 +118,9 @@ func execute(ctx context.Context, e table.Engine, opts Options, compute func(con
 		if n >= opts.MaxAttempts || !again(err) {
 			return Result{}, err
 		}
-		if slept := opts.sleep(ctx, pause(n, time.Since(start))); slept != nil {
+		wait := pause(n, time.Since(start))
+		ev.Backoff(BackoffInfo{Attempt: n, Pause: wait, Err: err})
+		if slept := opts.sleep(ctx, wait); slept != nil {
 			return Result{}, errors.Join(slept, err)
 		}
 	}
@@ -129,12 +132,12 @@ func again(err error) bool {
 	return table.Classify(err) == table.OutcomeRetryable && !errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit)
 }
 
-func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, properties map[string]string, compute func(context.Context, *table.Snapshot) (computed, error)) (Result, error) {
+func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, properties map[string]string, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
 	s, err := e.Load(ctx, 0)
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: load the latest version: %w", err)
 	}
-	c, err := compute(ctx, s)
+	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev}, compute)
 	if err != nil {
 		return Result{}, removedMeanwhile(ctx, e, s, err)
 	}
@@ -179,6 +182,29 @@ func removedMeanwhile(ctx context.Context, e table.Engine, s *table.Snapshot, er
 	return conflict
 }
 
+// computeOnce computes a change from a version, and tells of it.
+func computeOnce(ctx context.Context, r reader, compute func(context.Context, reader) (computed, error)) (computed, error) {
+	r.events.ensureDefaults()
+	info := ComputeInfo{Table: r.snapshot.Table, ReadVersion: r.snapshot.Version, Fragments: len(r.snapshot.Fragments), Rows: r.snapshot.LiveRows()}
+	r.events.ComputeBegin(info)
+	c, err := compute(ctx, r)
+	info.Stats, info.Err = c.stats, err
+	r.events.ComputeEnd(info)
+	return c, err
+}
+
+// uncommittedChange computes a change from a version that is given.
+func uncommittedChange(ctx context.Context, e table.Engine, s *table.Snapshot, ev Events, compute func(context.Context, reader) (computed, error)) (rebase.Uncommitted, Stats, error) {
+	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev}, compute)
+	return c.change, c.stats, err
+}
+
+// dryRun computes what a change would do to a version that is given.
+func dryRun(ctx context.Context, e table.Engine, s *table.Snapshot, ev Events, compute func(context.Context, reader) (computed, error)) (Stats, error) {
+	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev, dry: true}, compute)
+	return c.stats, err
+}
+
 // pause is how long to wait before attempt n+1: the longer the more an attempt costs
 // and the more of them were lost, so that writers of the same rows do not keep each
 // other from finishing.
@@ -197,16 +223,32 @@ func uncommitted(s *table.Snapshot, op table.Operation) rebase.Uncommitted {
 }
 
 // write writes the rows of a change into new fragments. If that fails nothing of
-// them is left.
-func (r reader) write(ctx context.Context, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
+// them is left. In a dry run the rows are computed and not written: the fragment that
+// is returned has their number and no files. total is their number, 0 if it is not
+// known.
+func (r reader) write(ctx context.Context, rows iter.Seq2[table.Batch, error], total uint64, opts table.WriteOptions) (table.Written, error) {
 	var cause error // what was wrong with the rows, which the engine only passes on
+	m := r.meter(Writing, total)
 	watched := func(yield func(table.Batch, error) bool) {
 		for b, err := range rows {
 			cause = err
+			var n int64
+			if err == nil {
+				n = b.Record.NumRows()
+			}
 			if !yield(b, err) {
 				return
 			}
+			m.add(n)
 		}
+	}
+	if r.dry {
+		for _, err := range watched {
+			if err != nil {
+				return table.Written{}, err
+			}
+		}
+		return table.Written{Fragments: []table.NewFragment{{PhysicalRows: m.done.Load()}}}, nil
 	}
 	out, err := r.engine.WriteFragments(ctx, r.snapshot.Schema, watched, opts)
 	if err == nil {

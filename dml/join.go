@@ -27,7 +27,10 @@ type join struct {
 	columns     []string // of the table, that the pass reads
 	pairColumns []string // that UpdateIf looks at
 
-	updates []pair // in table order
+	// updated are the rows that get new values, and values, in table order, the source
+	// rows that have them.
+	updated rowCollector
+	values  sourceRows
 	deleted rowCollector
 	// matched says for each source row whether the table has its key.
 	matched []bool
@@ -43,6 +46,7 @@ type pair struct {
 // compute decides, writes, and describes the change.
 func (j *join) compute(ctx context.Context) (computed, error) {
 	j.matched = make([]bool, j.source.rows)
+	m := j.meter(Matching, j.snapshot.LiveRows())
 	for batch, err := range j.scan(ctx, j.columns) {
 		if err == nil {
 			err = j.decide(ctx, batch)
@@ -50,6 +54,7 @@ func (j *join) compute(ctx context.Context) (computed, error) {
 		if err != nil {
 			return computed{}, j.errorf("merge insert: %w", err)
 		}
+		m.add(int64(len(batch.Addrs)))
 	}
 	inserts := j.inserts()
 	if len(inserts) > 0 {
@@ -58,17 +63,13 @@ func (j *join) compute(ctx context.Context) (computed, error) {
 			return computed{}, j.errorf("merge insert: %d of the rows are new: %w", len(inserts), err)
 		}
 	}
-	var affected rowCollector
-	for _, u := range j.updates {
-		affected.add(u.addr)
-	}
-	updated, deleted := affected.rows(), j.deleted.rows()
+	updated, deleted := j.updated.rows(), j.deleted.rows()
 	j.stats.Updated, j.stats.Deleted, j.stats.Inserted = updated.Rows(), deleted.Rows(), uint64(len(inserts))
 	j.stats.SkippedDuplicates = uint64(len(j.source.skipped))
 
 	c := computed{change: uncommitted(j.snapshot, table.Delete{}), stats: j.stats}
-	if len(j.updates)+len(inserts) > 0 {
-		out, err := j.write(ctx, j.output(ctx, updated, inserts), j.Write)
+	if rows := j.stats.Updated + j.stats.Inserted; rows > 0 {
+		out, err := j.write(ctx, j.output(ctx, updated, inserts), rows, j.Write)
 		if err != nil {
 			return computed{}, err
 		}
@@ -150,7 +151,8 @@ func (j *join) decide(ctx context.Context, batch table.Batch) error {
 		if n > 0 && all[n-1].row == c.row {
 			return ambiguous(keys, c.row)
 		}
-		j.updates = append(j.updates, pair{batch.Addrs[c.row], c.source})
+		j.updated.add(batch.Addrs[c.row])
+		j.values.add(c.source)
 	}
 	return nil
 }

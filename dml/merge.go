@@ -100,6 +100,8 @@ type MergeInsert struct {
 	Duplicates Duplicates
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
+	// Events tells how far the change is. The default is nobody.
+	Events Events
 }
 
 // ExecuteUncommitted computes the merge from s and writes the new rows, and commits
@@ -109,13 +111,24 @@ type MergeInsert struct {
 // If rows are inserted and On is the table's declared primary key, the change says
 // so: committing it is a conflict if others inserted rows meanwhile.
 func (m MergeInsert) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	j, err := m.join(ctx, reader{e, s}, nil)
+	return uncommittedChange(ctx, e, s, m.Events, m.computeOnce)
+}
+
+// DryRun computes what the merge would do to s, and writes nothing at all: it works on a
+// table that can only be read. Values that cannot be stored are an error, as when they
+// are written.
+func (m MergeInsert) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
+	return dryRun(ctx, e, s, m.Events, m.computeOnce)
+}
+
+// computeOnce computes the merge, for a source that is read for it alone.
+func (m MergeInsert) computeOnce(ctx context.Context, r reader) (computed, error) {
+	j, err := m.join(ctx, r, nil)
 	if err != nil {
-		return rebase.Uncommitted{}, Stats{}, err
+		return computed{}, err
 	}
 	defer j.source.release()
-	c, err := j.compute(ctx)
-	return c.change, c.stats, err
+	return j.compute(ctx)
 }
 
 // Execute merges the rows, in one commit. Rows that a compaction moves meanwhile are
@@ -130,8 +143,8 @@ func (m MergeInsert) Execute(ctx context.Context, e table.Engine, opts Options) 
 			src.release()
 		}
 	}()
-	return execute(ctx, e, opts, func(ctx context.Context, s *table.Snapshot) (computed, error) {
-		j, err := m.join(ctx, reader{e, s}, src)
+	return execute(ctx, e, opts, m.Events, func(ctx context.Context, r reader) (computed, error) {
+		j, err := m.join(ctx, r, src)
 		if err != nil {
 			return computed{}, err
 		}

@@ -84,34 +84,38 @@ func (j *join) output(ctx context.Context, updated rebase.RowSet, inserts []int3
 // updatedRows yields the rows of the table that get new values, with these, and says
 // whether to go on.
 func (j *join) updatedRows(ctx context.Context, updated rebase.RowSet, yield func(table.Batch, error) bool) bool {
-	rest := j.updates
+	values := j.values.read()
 	missing := j.source.missing()
 	if len(missing) == 0 {
-		for len(rest) > 0 {
-			n := min(outputRows, len(rest))
-			if !j.window(ctx, rest[:n], nil, yield) {
-				return false
+		var pairs []pair
+		for addr := range j.inOrder(updated) {
+			if pairs = append(pairs, pair{addr, values.next()}); len(pairs) == outputRows {
+				if !j.window(ctx, pairs, nil, yield) {
+					return false
+				}
+				pairs = pairs[:0]
 			}
-			rest = rest[n:]
 		}
-		return true
+		return len(pairs) == 0 || j.window(ctx, pairs, nil, yield)
 	}
+	next, stop := iter.Pull(j.inOrder(updated))
+	defer stop()
 	for b, err := range j.at(ctx, updated, missing) {
 		if err != nil {
 			yield(table.Batch{}, err)
 			return false
 		}
+		pairs := make([]pair, len(b.Addrs))
 		for i, a := range b.Addrs {
-			if i >= len(rest) || rest[i].addr != a {
+			if addr, ok := next(); !ok || addr != a {
 				yield(table.Batch{}, j.errorf("merge insert: row %s was read again out of order", a))
 				return false
 			}
+			pairs[i] = pair{a, values.next()}
 		}
-		n := len(b.Addrs)
-		if !j.window(ctx, rest[:n], b.Record, yield) {
+		if !j.window(ctx, pairs, b.Record, yield) {
 			return false
 		}
-		rest = rest[n:]
 	}
 	return true
 }

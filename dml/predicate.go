@@ -27,6 +27,14 @@ type Predicate interface {
 	Matches(ctx context.Context, rec arrow.RecordBatch) (*array.Boolean, error)
 }
 
+// Decider is implemented by a Predicate that can tell that it is the same for every
+// row, whatever the rows hold. Then none is read to find out. It is optional.
+type Decider interface {
+	// Decide says whether every row matches or none does, and whether that is so for
+	// all rows of s. It is asked after Columns.
+	Decide(s table.Schema) (matches, decided bool)
+}
+
 // Expr makes values out of rows. Implementations are safe for concurrent use.
 type Expr interface {
 	// Columns is [Predicate.Columns].
@@ -71,8 +79,10 @@ func All() Predicate {
 	return all{RowFunc(nil, func(arrow.RecordBatch, int) bool { return true })}
 }
 
-// all is a type, so that rows need not be read to find out.
 type all struct{ Predicate }
+
+// Decide implements Decider.
+func (all) Decide(table.Schema) (matches, decided bool) { return true, true }
 
 // ExprFunc makes an Expr of a function over record batches that looks at the given
 // columns. The function must be safe for concurrent use.

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/internal/gather"
 	"github.com/rehome-db/rehome/rebase"
@@ -22,6 +23,9 @@ import (
 type reader struct {
 	engine   table.Engine
 	snapshot *table.Snapshot
+	events   Events // without nils
+	// dry says that nothing is to be written.
+	dry bool
 }
 
 // errorf says where the reader is.
@@ -59,24 +63,33 @@ func narrowest(s table.Schema) []string {
 }
 
 // matching finds the live rows that a predicate matches, looking at so many fragments
-// at a time.
+// at a time. Of a condition that is the same for all rows none is read.
 func (r reader) matching(ctx context.Context, where Predicate, threads int) (rebase.RowSet, error) {
-	if _, ok := where.(all); ok {
-		return r.live(ctx)
-	}
 	columns, err := where.Columns(r.snapshot.Schema)
 	if err != nil {
 		return nil, r.errorf("the condition: %w", err)
 	}
+	find := func(ctx context.Context, f table.Fragment, m *meter) (*deletion.Vector, error) {
+		return r.matchingOf(ctx, f.ID, columns, where, m)
+	}
+	if d, ok := where.(Decider); ok {
+		switch matches, decided := d.Decide(r.snapshot.Schema); {
+		case decided && !matches:
+			return rebase.RowSet{}, nil
+		case decided:
+			find = r.liveOf
+		}
+	}
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	found := make([]rebase.RowSet, len(r.snapshot.Fragments))
+	m := r.meter(Matching, r.snapshot.LiveRows())
+	found := make([]*deletion.Vector, len(r.snapshot.Fragments))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(threads)
 	for i, f := range r.snapshot.Fragments {
 		g.Go(func() (err error) {
-			found[i], err = r.matchingOf(gctx, f.ID, columns, where)
+			found[i], err = find(gctx, f, m)
 			return err
 		})
 	}
@@ -84,15 +97,15 @@ func (r reader) matching(ctx context.Context, where Predicate, threads int) (reb
 		return nil, err
 	}
 	out := rebase.RowSet{}
-	for _, rows := range found {
-		out.AddAll(rows)
+	for i, f := range r.snapshot.Fragments {
+		out.Add(f.ID, found[i])
 	}
 	return out, nil
 }
 
 // matchingOf is matching for one fragment.
-func (r reader) matchingOf(ctx context.Context, id table.FragmentID, columns []string, where Predicate) (rebase.RowSet, error) {
-	var found rowCollector
+func (r reader) matchingOf(ctx context.Context, id table.FragmentID, columns []string, where Predicate, m *meter) (*deletion.Vector, error) {
+	var found deletion.Builder
 	for batch, err := range r.scan(ctx, columns, id) {
 		if err != nil {
 			return nil, r.errorf("%w", err)
@@ -103,25 +116,30 @@ func (r reader) matchingOf(ctx context.Context, id table.FragmentID, columns []s
 		}
 		for i, addr := range batch.Addrs {
 			if matches(hit, i) {
-				found.add(addr)
+				found.Add(addr.Offset())
 			}
 		}
 		hit.Release()
+		m.add(int64(len(batch.Addrs)))
 	}
-	return found.rows(), nil
+	return found.Vector(), nil
 }
 
-// live is every live row. It reads no rows.
-func (r reader) live(ctx context.Context) (rebase.RowSet, error) {
-	out := rebase.RowSet{}
-	for _, f := range r.snapshot.Fragments {
+// liveOf is every live row of a fragment. It reads no rows.
+func (r reader) liveOf(ctx context.Context, f table.Fragment, m *meter) (*deletion.Vector, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rows := deletion.Range(0, f.PhysicalRows)
+	if f.Deletion != nil {
 		dead, err := r.engine.ReadDeletions(ctx, r.snapshot, f)
 		if err != nil {
 			return nil, r.errorf("fragment %d: %w", f.ID, err)
 		}
-		out.Add(f.ID, deletion.Range(0, f.PhysicalRows).Difference(deletion.Collect(dead.All())))
+		rows = rows.Difference(commit.VectorOf(dead))
 	}
-	return out, nil
+	m.add(int64(rows.Cardinality()))
+	return rows, nil
 }
 
 // match asks the predicate, and does not take its word for the number of rows.
@@ -145,6 +163,8 @@ const (
 	takeShare = 16
 	// takeRows is the number of rows that are fetched by one call, about.
 	takeRows = 8192
+	// takeMost bounds the rows of one fragment that are fetched by one call.
+	takeMost = 1 << 16
 )
 
 // at yields the given rows, which are alive, with their addresses, fragments in table
@@ -195,6 +215,9 @@ func (r reader) reads(ctx context.Context, rows rebase.RowSet, columns []string)
 			}
 			if canTake && v.Cardinality()*takeShare <= f.PhysicalRows {
 				for offset := range v.All() {
+					if len(single) == takeMost && !flush() {
+						return
+					}
 					single = append(single, table.NewRowAddr(f.ID, offset))
 				}
 				continue
@@ -204,6 +227,19 @@ func (r reader) reads(ctx context.Context, rows rebase.RowSet, columns []string)
 			}
 		}
 		flush()
+	}
+}
+
+// inOrder yields the addresses of rows in table order.
+func (r reader) inOrder(rows rebase.RowSet) iter.Seq[table.RowAddr] {
+	return func(yield func(table.RowAddr) bool) {
+		for _, f := range r.snapshot.Fragments {
+			for offset := range rows[f.ID].All() {
+				if !yield(table.NewRowAddr(f.ID, offset)) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -244,7 +280,7 @@ func (r reader) some(ctx context.Context, id table.FragmentID, rows *deletion.Ve
 type rowCollector struct {
 	set     rebase.RowSet
 	current table.FragmentID
-	offsets []uint32
+	offsets deletion.Builder
 }
 
 func (c *rowCollector) add(a table.RowAddr) {
@@ -252,15 +288,14 @@ func (c *rowCollector) add(a table.RowAddr) {
 		c.close()
 		c.current = a.Fragment()
 	}
-	c.offsets = append(c.offsets, a.Offset())
+	c.offsets.Add(a.Offset())
 }
 
 func (c *rowCollector) close() {
 	if c.set == nil {
 		c.set = rebase.RowSet{}
 	}
-	c.set.Add(c.current, deletion.Of(c.offsets...))
-	c.offsets = c.offsets[:0]
+	c.set.Add(c.current, c.offsets.Vector())
 }
 
 // rows is the set of what was added.

@@ -28,25 +28,32 @@ type Update struct {
 	// Threads bounds the fragments in which rows are looked for at a time. The
 	// default is GOMAXPROCS.
 	Threads int
+	// Events tells how far the change is. The default is nobody.
+	Events Events
 }
 
 // ExecuteUncommitted computes the update from s and writes the new rows, and commits
 // nothing. If no row matches it writes nothing and the change is empty. On an error
 // nothing that was written is left.
 func (u Update) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	c, err := u.compute(ctx, e, s)
-	return c.change, c.stats, err
+	return uncommittedChange(ctx, e, s, u.Events, u.compute)
+}
+
+// DryRun computes what the update would do to s, and writes nothing at all: it works on a
+// table that can only be read. Values that cannot be stored are an error, as when they
+// are written.
+func (u Update) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
+	return dryRun(ctx, e, s, u.Events, u.compute)
 }
 
 // Execute updates the rows, in one commit. Rows that a compaction moves meanwhile are
 // followed; if others delete or update one of them, everything is computed again from
 // the newest version. If no row matches nothing is committed.
 func (u Update) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
-	return execute(ctx, e, opts, func(ctx context.Context, s *table.Snapshot) (computed, error) { return u.compute(ctx, e, s) })
+	return execute(ctx, e, opts, u.Events, u.compute)
 }
 
-func (u Update) compute(ctx context.Context, e table.Engine, s *table.Snapshot) (computed, error) {
-	r := reader{e, s}
+func (u Update) compute(ctx context.Context, r reader) (computed, error) {
 	set, err := u.assignments(r)
 	if err != nil {
 		return computed{}, err
@@ -63,16 +70,16 @@ func (u Update) compute(ctx context.Context, e table.Engine, s *table.Snapshot) 
 	if err != nil {
 		return computed{}, err
 	}
-	c := computed{change: uncommitted(s, table.Update{})}
+	c := computed{change: uncommitted(r.snapshot, table.Update{})}
 	if rows.IsEmpty() {
 		return c, nil
 	}
-	out, err := r.write(ctx, set.apply(ctx, r.at(ctx, rows, nil), ids), u.Write)
+	out, err := r.write(ctx, set.apply(ctx, r.at(ctx, rows, nil), ids), rows.Rows(), u.Write)
 	if err != nil {
 		return computed{}, err
 	}
 	ids.give(out.Fragments)
-	c.change.Affect(s, rows)
+	c.change.Affect(r.snapshot, rows)
 	c.change.New, c.change.Objects = out.Fragments, out.Objects
 	c.stats = Stats{Matched: rows.Rows(), Updated: rows.Rows()}
 	return c, nil

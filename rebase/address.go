@@ -3,6 +3,7 @@ package rebase
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 
@@ -17,7 +18,7 @@ import (
 //
 // It takes no memory for rows: each group of fragments that was rewritten together
 // is a change of address by rank (see [Move]), or a transition of a fragment reuse
-// index, which is asked row by row.
+// index, which is asked for runs of rows.
 type ChangeOfAddress struct {
 	groups []addressGroup
 	// groupOf finds the group that a fragment is a source of.
@@ -48,9 +49,13 @@ type addressSource struct {
 	known   bool
 }
 
-// rowTranslator translates addresses in place; *fri.Translator is one.
+// rowTranslator translates addresses; *fri.Translator is one.
 type rowTranslator interface {
+	// TranslateSorted translates addresses in place.
 	TranslateSorted(addrs []table.RowAddr, states []fri.State) error
+	// Runs yields what became of the rows of a fragment, by ascending address. Rows of
+	// which it does not know are left out.
+	Runs(id table.FragmentID) iter.Seq2[fri.Run, error]
 }
 
 // NewChangeOfAddress returns the change of address of a rewrite whose groups moved
@@ -161,6 +166,7 @@ func (c *ChangeOfAddress) Bytes() int64 {
 // address does not know where to ([ChangeOfAddress.Covers]).
 func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) {
 	moved, dead = RowSet{}, RowSet{}
+	var by translated
 	ranks := map[int][]span{}
 	for _, id := range rows.Fragments() {
 		at, ok := c.groupOf[id]
@@ -175,7 +181,7 @@ func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) 
 		}
 		switch {
 		case g.by != nil:
-			if err := g.translate(id, rows[id], moved, dead); err != nil {
+			if err := g.translate(id, rows[id], &by); err != nil {
 				return nil, nil, fmt.Errorf("rebase: change of address: rows of fragment %d: %w", id, err)
 			}
 		case !c.Covers(id):
@@ -199,6 +205,7 @@ func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) 
 			moved.Add(g.to[d], v)
 		}
 	}
+	by.addTo(moved, dead)
 	return moved, dead, nil
 }
 
@@ -238,47 +245,4 @@ func (c *ChangeOfAddress) runs(rows RowSet, limit uint64) (out []movedRun) {
 		}
 	}
 	return out
-}
-
-// translate asks the translator for each row of a fragment, some at a time.
-func (g *addressGroup) translate(id table.FragmentID, rows *deletion.Vector, moved, dead RowSet) error {
-	size := min(rows.Cardinality(), 1<<12)
-	addrs := make([]table.RowAddr, 0, size)
-	asked := make([]table.RowAddr, size)
-	states := make([]fri.State, size)
-	to := map[table.FragmentID][]uint32{}
-	var left []uint32
-	ask := func() error {
-		copy(asked, addrs)
-		if err := g.by.TranslateSorted(addrs, states); err != nil {
-			return err
-		}
-		for i, a := range addrs {
-			switch states[i] {
-			case fri.Moved:
-				to[a.Fragment()] = append(to[a.Fragment()], a.Offset())
-			case fri.Deleted:
-				left = append(left, asked[i].Offset())
-			default:
-				return table.Corruptf("row %s is %s", asked[i], states[i])
-			}
-		}
-		addrs = addrs[:0]
-		return nil
-	}
-	for o := range rows.All() {
-		if addrs = append(addrs, table.NewRowAddr(id, o)); len(addrs) == cap(addrs) {
-			if err := ask(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := ask(); err != nil {
-		return err
-	}
-	for f, offsets := range to {
-		moved.Add(f, deletion.Of(offsets...))
-	}
-	dead.Add(id, deletion.Of(left...))
-	return nil
 }

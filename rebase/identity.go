@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -23,32 +22,18 @@ func (r *TransactionRebase) identified(ctx context.Context, tx table.Transaction
 	if !after.StableRowIDs {
 		return nil, &unknownAddress{}
 	}
-	addrs := slices.Collect(rows.Addrs())
-	who, err := e.RowIdentities(ctx, before, addrs)
-	if err != nil {
-		return nil, err
-	}
-	if len(who) != len(addrs) {
-		return nil, unknownf("%d rows have %d identities", len(addrs), len(who))
-	}
-	ids := make([]table.RowID, len(who))
-	for i, w := range who {
-		ids[i] = w.ID
-	}
-	found, err := e.FindRows(ctx, after, ids)
-	if err != nil {
-		return nil, err
-	}
-	to := identityMap{}
-	for i, a := range addrs {
-		at, ok := found[ids[i]]
-		if !ok {
-			return nil, unknownf("row %s, which has the stable id %d, is nowhere in version %d", a, ids[i], after.Version)
+	var to addressList // rows ascend
+	piece := make([]table.RowAddr, 0, min(rows.Rows(), identityPiece))
+	for a := range rows.Addrs() {
+		if piece = append(piece, a); len(piece) == cap(piece) {
+			if err := identify(ctx, e, before, after, g, piece, &to); err != nil {
+				return nil, err
+			}
+			piece = piece[:0]
 		}
-		if !slices.ContainsFunc(g.New, func(f table.Fragment) bool { return f.ID == at.Fragment() }) {
-			return nil, unknownf("row %s, which has the stable id %d, is at %s, where the rewrite put nothing", a, ids[i], at)
-		}
-		to[a] = at
+	}
+	if err := identify(ctx, e, before, after, g, piece, &to); err != nil {
+		return nil, err
 	}
 	group := addressGroup{by: to}
 	for _, f := range g.Old {
@@ -58,16 +43,38 @@ func (r *TransactionRebase) identified(ctx context.Context, tx table.Transaction
 	return c, c.link(group)
 }
 
-// identityMap is a translator that knows some rows one by one.
-type identityMap map[table.RowAddr]table.RowAddr
+// identityPiece is the number of rows whose ids are held at a time.
+const identityPiece = 1 << 18
 
-// TranslateSorted implements rowTranslator.
-func (m identityMap) TranslateSorted(addrs []table.RowAddr, states []fri.State) error {
+// identify finds some of the rows.
+func identify(ctx context.Context, e table.RowIdentifier, before, after *table.Snapshot, g table.RewriteGroup, addrs []table.RowAddr, to *addressList) error {
+	if len(addrs) == 0 {
+		return nil
+	}
+	who, err := e.RowIdentities(ctx, before, addrs)
+	if err != nil {
+		return err
+	}
+	if len(who) != len(addrs) {
+		return unknownf("%d rows have %d identities", len(addrs), len(who))
+	}
+	ids := make([]table.RowID, len(who))
+	for i, w := range who {
+		ids[i] = w.ID
+	}
+	found, err := e.FindRows(ctx, after, ids)
+	if err != nil {
+		return err
+	}
 	for i, a := range addrs {
-		states[i] = fri.Untranslatable
-		if to, ok := m[a]; ok {
-			addrs[i], states[i] = to, fri.Moved
+		at, ok := found[ids[i]]
+		if !ok {
+			return unknownf("row %s, which has the stable id %d, is nowhere in version %d", a, ids[i], after.Version)
 		}
+		if !slices.ContainsFunc(g.New, func(f table.Fragment) bool { return f.ID == at.Fragment() }) {
+			return unknownf("row %s, which has the stable id %d, is at %s, where the rewrite put nothing", a, ids[i], at)
+		}
+		to.add(a, at)
 	}
 	return nil
 }

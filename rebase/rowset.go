@@ -148,7 +148,7 @@ func (s RowSet) String() string {
 func (s RowSet) MarshalJSON() ([]byte, error) {
 	out := map[table.FragmentID][]byte{}
 	for _, id := range s.Fragments() {
-		out[id] = deletion.EncodeBitmap(s[id])
+		out[id] = deletion.EncodeRuns(s[id])
 	}
 	return json.Marshal(out)
 }

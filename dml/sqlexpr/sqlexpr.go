@@ -15,6 +15,7 @@ import (
 
 var (
 	_ dml.Predicate = (*Predicate)(nil)
+	_ dml.Decider   = (*Predicate)(nil)
 	_ dml.Expr      = (*Expr)(nil)
 )
 
@@ -49,6 +50,34 @@ func (p *Predicate) Matches(ctx context.Context, rec arrow.RecordBatch) (*array.
 		return nil, err
 	}
 	return out.(*array.Boolean), nil
+}
+
+// Decide implements [dml.Decider]: a condition that looks at no column and has one
+// value, such as true, is decided.
+func (p *Predicate) Decide(s table.Schema) (matches, decided bool) {
+	b, err := p.bind(s.Arrow())
+	if err != nil || len(b.columns) > 0 {
+		return false, false
+	}
+	rec := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)
+	defer rec.Release()
+	return b.decide(newFrame(context.Background(), rec))
+}
+
+func (b *bound) decide(f *frame) (matches, decided bool) {
+	defer f.release()
+	// One that fails fails where rows are looked at.
+	defer func() {
+		if recover() != nil {
+			matches, decided = false, false
+		}
+	}()
+	v, err := b.root.eval(f)
+	if err != nil || !v.one {
+		return false, false
+	}
+	hit := v.Array.(*array.Boolean)
+	return hit.IsValid(0) && hit.Value(0), true
 }
 
 // Expr makes values out of rows. It is safe for concurrent use.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/rehome-db/rehome/dml"
 	"github.com/rehome-db/rehome/dml/sqlexpr"
-	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -49,40 +46,40 @@ type changeDoc struct {
 // MergeInsert.
 type change interface {
 	Execute(ctx context.Context, e table.Engine, opts dml.Options) (dml.Result, error)
-	ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, dml.Stats, error)
+	DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (dml.Stats, error)
 }
 
 // changeFlags are the flags that the three have in common.
 type changeFlags struct {
-	dryRun bool
+	dryRun     bool
+	noProgress bool
 }
 
 func (f *changeFlags) register(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how many rows would change, commit nothing and leave nothing behind")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how many rows would change, and write nothing at all")
+	cmd.Flags().BoolVar(&f.noProgress, "no-progress", false, noProgressUsage)
 }
 
-// runChange executes a change of the table, which prepare makes for its columns, and
-// prints what it did.
-func (a *app) runChange(ctx context.Context, location string, f changeFlags, prepare func(table.Schema) (change, error)) error {
+// runChange executes a change of the table, which prepare makes for its columns and
+// with the events to be told of, and prints what it did.
+func (a *app) runChange(ctx context.Context, location string, f changeFlags, prepare func(table.Schema, dml.Events) (change, error)) error {
 	start := time.Now()
 	ss, err := a.load(ctx, location, 0)
 	if err != nil {
 		return err
 	}
 	defer ss.close()
-	c, err := prepare(ss.snapshot.Schema)
+	steps := a.steps(!f.noProgress)
+	defer steps.finish()
+	c, err := prepare(ss.snapshot.Schema, dml.TeeEvents(dml.LogEvents(a.logger()), steps.events()))
 	if err != nil {
 		return err
 	}
 	doc := changeDoc{Table: ss.snapshot.Table, DryRun: f.dryRun, RebasedOver: []uint64{}}
 	var stats dml.Stats
 	if f.dryRun {
-		var u rebase.Uncommitted
-		if u, stats, err = c.ExecuteUncommitted(ctx, ss.engine, ss.snapshot); err != nil {
-			return err
-		}
-		if err := discard(ctx, ss.engine, u.Objects); err != nil {
+		if stats, err = c.DryRun(ctx, ss.engine, ss.snapshot); err != nil {
 			return err
 		}
 		doc.Version, doc.ReadVersion, doc.Attempts = ss.snapshot.Version, ss.snapshot.Version, 1
@@ -96,6 +93,7 @@ func (a *app) runChange(ctx context.Context, location string, f changeFlags, pre
 		doc.RebasedOver = append(doc.RebasedOver, r.RebasedOver...)
 		doc.RowsRelocated, doc.Attempts, doc.Leftover = r.RowsRelocated, r.Attempts, r.Leftover
 	}
+	steps.finish()
 	doc.RowsUpdated, doc.RowsInserted, doc.RowsDeleted = stats.Updated, stats.Inserted, stats.Deleted
 	doc.Rows = stats.Updated + stats.Inserted + stats.Deleted
 	doc.RowsMatched, doc.RowsSkipped = stats.Matched, stats.SkippedDuplicates
@@ -106,19 +104,6 @@ func (a *app) runChange(ctx context.Context, location string, f changeFlags, pre
 		err = printChange(&printer{w: a.Stdout}, doc)
 	}
 	return afterCommit(err, doc.Committed, doc.Version)
-}
-
-// discard deletes what a dry run wrote, also when its context is over.
-func discard(ctx context.Context, e table.Engine, objects []table.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	var errs []error
-	for _, o := range objects {
-		if err := e.Delete(ctx, o); err != nil {
-			errs = append(errs, fmt.Errorf("%s is left behind, and no version refers to it: %w", o.Path, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func printChange(p *printer, d changeDoc) error {

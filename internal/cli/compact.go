@@ -42,7 +42,7 @@ more; see --index-policy, and docs/operations.md for what the policies mean.`,
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "do what plan does: say what would be done, write nothing")
-	cmd.Flags().BoolVar(&noProgress, "no-progress", false, "show no progress on standard error")
+	cmd.Flags().BoolVar(&noProgress, "no-progress", false, noProgressUsage)
 	return cmd
 }
 

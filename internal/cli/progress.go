@@ -10,6 +10,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/rehome-db/rehome/dml"
 )
 
 // progress shows how far a long step is: as a bar on a terminal, as a line now
@@ -33,6 +35,8 @@ type progress struct {
 	now  func() time.Time
 	next time.Time
 }
+
+const noProgressUsage = "show no progress on standard error"
 
 const (
 	firstLine = 2 * time.Second
@@ -102,4 +106,47 @@ func (p *progress) finish() {
 	}
 	p.bar.Abort(true)
 	p.container.Wait()
+}
+
+// steps shows the steps of a change of rows, one after the other. Its methods are safe
+// for concurrent use.
+type steps struct {
+	app     *app
+	enabled bool
+
+	mu   sync.Mutex
+	step dml.Step
+	seen uint64
+	bar  *progress
+}
+
+func (a *app) steps(enabled bool) *steps { return &steps{app: a, enabled: enabled} }
+
+// events are those that move the steps on.
+func (s *steps) events() dml.Events {
+	return dml.Events{
+		// Another attempt begins again.
+		ComputeBegin: func(dml.ComputeInfo) { s.finish() },
+		Progress:     s.show,
+	}
+}
+
+func (s *steps) show(i dml.ProgressInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == nil || s.step != i.Step {
+		s.bar.finish()
+		s.bar, s.step, s.seen = s.app.startProgress(i.Step.String(), i.Total, func(n uint64) string { return plural(n, "row") }, s.enabled), i.Step, 0
+	}
+	// Threads may come in another order than their numbers.
+	s.seen = max(s.seen, i.Rows)
+	s.bar.set(s.seen)
+}
+
+// finish ends the step that is shown.
+func (s *steps) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bar.finish()
+	s.bar = nil
 }

@@ -15,6 +15,7 @@ import (
 
 type scanFlags struct {
 	version  uint64
+	where    string
 	columns  []string
 	limit    uint64
 	limited  bool
@@ -27,7 +28,10 @@ func (a *app) scanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan TABLE",
 		Short: "Print the rows, one JSON object a line",
-		Long: `scan prints the live rows in table order, one JSON object a line.
+		Long: `scan prints the live rows in table order, one JSON object a line: all, or those that a
+condition picks. The condition may look at columns that are not printed.
+
+` + expressionHelp + `
 
 Integers are JSON numbers, decimals decimal strings, dates and times ISO 8601 at
 the column's full precision, binary base64; NaN and the infinities are strings.
@@ -35,14 +39,19 @@ With --raw, 64-bit integers and times are strings of the stored number, decimals
 {"dec": little-endian hex} and binary {"b64": ...}: for comparing bit by bit.`,
 		Example: `  rehome scan ./t.lance --limit 5
   rehome scan ./t.lance --version 3 --columns id,name | jq .name
+  rehome scan ./t.lance --where "price > 10 AND name LIKE 'a%'" --columns id
   rehome scan ./t.lance --with-row-addr`,
 		Args: exactly("a TABLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("where") && strings.TrimSpace(f.where) == "" {
+				return usagef("--where is empty: want a condition (see %s --help)", cmd.CommandPath())
+			}
 			f.limited = cmd.Flags().Changed("limit")
 			return a.scan(cmd.Context(), args[0], f)
 		},
 	}
 	cmd.Flags().Uint64Var(&f.version, "version", 0, versionUsage)
+	cmd.Flags().StringVar(&f.where, "where", "", "print only the rows for which `EXPR` is true")
 	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "print only these top-level `columns`, in this order")
 	cmd.Flags().Uint64Var(&f.limit, "limit", 0, "stop after this many `rows` (default: all)")
 	cmd.Flags().BoolVar(&f.withAddr, "with-row-addr", false, `add each row's address as "`+rowjson.RowAddrName+`"`)
@@ -69,41 +78,64 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 	if err != nil {
 		return err
 	}
-	opts := table.ReadOptions{Columns: f.columns, WithAddrs: f.withAddr}
+	filter, err := newFilter(f.where, snapshot.Schema, f.columns)
+	if err != nil || filter.none {
+		return err
+	}
+	opts := table.ReadOptions{Columns: filter.columns, WithAddrs: f.withAddr}
 	left := ^uint64(0)
 	if f.limited {
 		if left = f.limit; left == 0 {
 			return nil
 		}
-		opts.BatchRows = int(min(left, 8192))
+		if filter.where == nil {
+			opts.BatchRows = int(min(left, 8192))
+		}
 	}
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
-	var line []byte
+	rows := rowPrinter{encoder: encoder, out: out, left: left}
 	for batch, err := range s.engine.Rows(ctx, snapshot, fragmentIDs(snapshot), opts) {
+		if !f.withAddr {
+			batch.Addrs = nil
+		}
+		if err == nil {
+			err = filter.each(ctx, batch.Record, func(rec arrow.RecordBatch, i int) error { return rows.print(rec, i, batch.Addrs) })
+		}
 		if err != nil {
 			// The rows before the bad one are good: let them be seen.
 			_ = out.Flush()
 			return err
 		}
-		for i := 0; i < int(batch.Record.NumRows()) && left > 0; i++ {
-			var addr *table.RowAddr
-			if f.withAddr {
-				addr = &batch.Addrs[i]
-			}
-			if line, err = encoder.AppendRow(line[:0], batch.Record, i, addr); err != nil {
-				_ = out.Flush()
-				return err
-			}
-			if _, err := out.Write(append(line, '\n')); err != nil {
-				return err
-			}
-			left--
-		}
-		if left == 0 {
+		if rows.left == 0 {
 			break
 		}
 	}
 	return out.Flush()
+}
+
+// rowPrinter prints rows up to a number of them.
+type rowPrinter struct {
+	encoder *rowjson.Encoder
+	out     *bufio.Writer
+	left    uint64
+	line    []byte
+}
+
+// print prints row i of a record; addrs is nil or has its address.
+func (p *rowPrinter) print(rec arrow.RecordBatch, i int, addrs []table.RowAddr) (err error) {
+	if p.left == 0 {
+		return nil
+	}
+	var addr *table.RowAddr
+	if addrs != nil {
+		addr = &addrs[i]
+	}
+	if p.line, err = p.encoder.AppendRow(p.line[:0], rec, i, addr); err != nil {
+		return err
+	}
+	p.left--
+	_, err = p.out.Write(append(p.line, '\n'))
+	return err
 }
 
 // project returns the schema of the named columns, all if there are none.

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/compaction"
+	"github.com/rehome-db/rehome/dml"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -181,4 +182,37 @@ func TestProgressElsewhereIsALineNowAndThen(t *testing.T) {
 	none.add(1)
 	none.set(1)
 	none.finish()
+}
+
+// TestReport24StepsOfARowChange: each step of a change is shown as a compaction is, and
+// begins again with another attempt.
+func TestReport24StepsOfARowChange(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{Options: Options{Stderr: &out}}
+	s := a.steps(true)
+	ev := s.events()
+	at := func(step dml.Step, rows, total uint64) {
+		ev.Progress(dml.ProgressInfo{Step: step, Rows: rows, Total: total})
+		s.bar.next = time.Time{} // it is time for another line
+	}
+	ev.ComputeBegin(dml.ComputeInfo{})
+	at(dml.Matching, 1, 1000)
+	at(dml.Matching, 500, 1000)
+	at(dml.Matching, 400, 1000) // overtaken by another thread
+	at(dml.Writing, 1, 20)
+	at(dml.Writing, 20, 20)
+	ev.ComputeBegin(dml.ComputeInfo{})
+	at(dml.Matching, 1, 1000)
+	at(dml.Matching, 2, 1000)
+	s.finish()
+	require.Equal(t, `looking for rows: 500 rows of 1,000 rows (50%)
+looking for rows: 500 rows of 1,000 rows (50%)
+writing rows: 20 rows of 20 rows (100%)
+looking for rows: 2 rows of 1,000 rows (0.2%)
+`, out.String())
+
+	quiet := a.steps(false)
+	quiet.events().Progress(dml.ProgressInfo{Rows: 1, Total: 2})
+	require.Nil(t, quiet.bar)
+	quiet.finish()
 }

@@ -55,7 +55,7 @@ Without rows it is refused together with --delete-not-in-source.
 				return err
 			}
 			defer in.close()
-			return a.runChange(cmd.Context(), args[0], f.changeFlags, func(schema table.Schema) (change, error) {
+			return a.runChange(cmd.Context(), args[0], f.changeFlags, func(schema table.Schema, ev dml.Events) (change, error) {
 				if err := checkColumns("--on", f.on, schema); err != nil {
 					return nil, err
 				}
@@ -64,6 +64,7 @@ Without rows it is refused together with --delete-not-in-source.
 						return nil, err
 					}
 				}
+				m.Events = ev
 				m.Source = in.rows(schema.Arrow())
 				if f.deleteNotInFile {
 					m.Source = someRows(m.Source)

@@ -34,7 +34,7 @@ about to commit them.`,
 	cmd.Flags().Uint64Var(&opts.Version, "version", 0, "check version `N` instead of the latest")
 	cmd.Flags().BoolVar(&opts.Deep, "deep", false, "read all data")
 	cmd.Flags().BoolVar(&opts.ListOrphans, "orphans", false, "list the files that no version refers to")
-	cmd.Flags().BoolVar(&noProgress, "no-progress", false, "show no progress on standard error")
+	cmd.Flags().BoolVar(&noProgress, "no-progress", false, noProgressUsage)
 	return cmd
 }
 
