@@ -44,7 +44,9 @@ func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexV
 	if err != nil {
 		return v, err
 	}
-	if err := h.CheckComplete(); err != nil {
+	if bad := h.Damaged(); len(bad) > 0 {
+		v.obstacle = fmt.Sprintf("the table has a fragment reuse index that cannot be extended before what is damaged in it is dropped (trim does that when asked to): %v", h.Damage(bad[0]))
+	} else if err := h.CheckComplete(); err != nil {
 		v.obstacle = "the table has a fragment reuse index that cannot be extended: " + err.Error()
 	}
 	v.indexes = slices.Clone(s.Indexes)
@@ -66,9 +68,9 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
-	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	h, err := fri.Recover(content, s.Reuse.IndexVersion)
 	if err == nil {
-		err = h.Validate() // what is committed upon is to be whole
+		h, err = h.SetAsideDamage() // what is committed upon is to be known
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)

@@ -25,6 +25,12 @@ type TrimOptions struct {
 	// ReaderWindow keeps row addresses translatable for so long after the
 	// compaction that made them old. The default is 0.
 	ReaderWindow time.Duration
+	// DropDamaged drops the transitions that are damaged, whoever needs them: no row
+	// can be followed through one, and readers that do not check take its rows for
+	// deleted. Indexes that need one have what it rewrote taken out of what they
+	// claim, and the rows are scanned; on a table with stable row ids they claim
+	// what it made of them. The default is false.
+	DropDamaged bool
 	// MaxAttempts bounds the commits tried. The default is that of [Options].
 	MaxAttempts int
 
@@ -81,10 +87,13 @@ type TrimReport struct {
 type TrimTransition struct {
 	Sources      []table.FragmentID `json:"sources"`
 	Destinations []table.FragmentID `json:"destinations"`
-	// Committed is the version that published the transition or, where that cannot
-	// be told, one that is not older; 0 if nothing is known.
-	Committed uint64 `json:"committed"`
-	Dropped   bool   `json:"dropped"`
+	// Committed is the version that published the transition; 0 if that is not known
+	// any more, and CommitUnknown says why then.
+	Committed     uint64 `json:"committed"`
+	CommitUnknown string `json:"commit_unknown,omitempty"`
+	// Damage says what is wrong with the transition, if anything is.
+	Damage  string `json:"damage,omitempty"`
+	Dropped bool   `json:"dropped"`
 	// NeededBy names the indexes that may hold addresses from before it.
 	NeededBy []string `json:"needed_by"`
 	// Reason says in words what keeps it; empty if it is dropped.
@@ -169,6 +178,10 @@ type trimPlan struct {
 	needs   []fri.Need
 	kept    *fri.History
 	dropped []int
+	// made is, of each transition, what its commit added, where that is known.
+	made [][]table.FragmentID
+	// coverage is what indexes claim when it is dropped, where that changes.
+	coverage map[table.UUID][]table.FragmentID
 }
 
 func (t *trimmer) plan(ctx context.Context, base *table.Snapshot) (trimPlan, error) {
@@ -186,13 +199,16 @@ func (t *trimmer) plan(ctx context.Context, base *table.Snapshot) (trimPlan, err
 		if err != nil {
 			return fail(err)
 		}
-		p.commits, times = append(p.commits, c), append(times, at)
+		p.commits, times, p.made = append(p.commits, c), append(times, at), append(p.made, t.commits.made(c.Version))
 	}
-	trimming := fri.Trimming{Indexes: base.Indexes, Commits: p.commits, OldestReader: t.oldestReader(base, p.commits, times)}
+	trimming := fri.Trimming{Indexes: base.Indexes, Commits: p.commits, OldestReader: t.oldestReader(base, p.commits, times), ClaimDoubts: true, DropDamaged: t.opts.DropDamaged}
 	if p.needs, err = p.history.Needs(trimming); err != nil {
 		return fail(err)
 	}
 	if p.kept, p.dropped, err = p.history.Trim(trimming); err != nil {
+		return fail(err)
+	}
+	if p.coverage, err = p.claims(); err != nil {
 		return fail(err)
 	}
 	t.last = p
@@ -228,16 +244,19 @@ func (t *trimmer) oldestReader(base *table.Snapshot, commits []fri.Commit, times
 func (p trimPlan) change() table.Change {
 	content := p.kept.Encode()
 	if len(content) == 0 {
-		return table.Change{DropReuse: true}
+		return table.Change{DropReuse: true, SetCoverage: p.coverage}
 	}
 	up := &table.ReuseIndexUpdate{Content: content, IndexVersion: p.kept.IndexVersion()}
 	for _, tr := range p.kept.All() {
+		if !tr.Followed() {
+			continue
+		}
 		for _, d := range tr.Destinations() {
 			up.Coverage = append(up.Coverage, d.ID)
 		}
 	}
 	slices.Sort(up.Coverage)
-	return table.Change{Reuse: up}
+	return table.Change{Reuse: up, SetCoverage: p.coverage}
 }
 
 func (p trimPlan) report(version uint64) TrimReport {
@@ -251,9 +270,15 @@ func (p trimPlan) report(version uint64) TrimReport {
 	for i, tr := range p.history.All() {
 		x := TrimTransition{
 			Sources: digestIDs(tr.Sources()), Destinations: digestIDs(tr.Destinations()),
-			Committed: p.commits[i].Version, NeededBy: p.needs[i].IndexNames(),
+			CommitUnknown: commitText(p.commits[i]), NeededBy: p.needs[i].IndexNames(),
 		}
-		if x.Dropped = slices.Contains(p.dropped, i); !x.Dropped {
+		if x.CommitUnknown == "" {
+			x.Committed = p.commits[i].Version
+		}
+		if damage := p.history.Damage(i); damage != nil {
+			x.Damage = damage.Error()
+		}
+		if x.Dropped = !p.needs[i].Needed(); !x.Dropped {
 			x.Reason = p.needs[i].String()
 		}
 		r.Transitions = append(r.Transitions, x)

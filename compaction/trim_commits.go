@@ -67,7 +67,7 @@ func (f *commitFinder) find(ctx context.Context, base *table.Snapshot, t *fri.Tr
 			low = at
 		}
 	}
-	c := fri.Commit{Version: high}
+	c := fri.Commit{Version: high, Exact: high == 1}
 	// Removed versions look like ones before the commit.
 	for high > 1 {
 		v, err := f.load(ctx, high-1)
@@ -78,7 +78,7 @@ func (f *commitFinder) find(ctx context.Context, base *table.Snapshot, t *fri.Tr
 			break
 		}
 		if !v.after(t) {
-			c.Before, c.BeforeKnown = v.indexes, true
+			c.Before, c.BeforeKnown, c.Exact = v.indexes, true, true
 			break
 		}
 		high--
@@ -114,6 +114,21 @@ func factsOf(s *table.Snapshot) *versionFacts {
 		}
 	}
 	return v
+}
+
+// made returns the fragments that the commit of a version added, nil if the version
+// before it is not known.
+func (f *commitFinder) made(version uint64) (ids []table.FragmentID) {
+	now, was := f.versions[version], f.versions[version-1]
+	if now == nil || was == nil {
+		return nil
+	}
+	for _, id := range now.fragments {
+		if _, ok := slices.BinarySearch(was.fragments, id); !ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // after says whether the version is one in which the transition was committed

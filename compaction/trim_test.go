@@ -299,17 +299,61 @@ func TestTrimAfterVersionsWereRemoved(t *testing.T) {
 		neededBy          []string
 	}{
 		{0, 4, []string{}},
-		{4, 4, []string{}},
-		{5, 5, []string{}},
-		{6, 6, []string{"i5"}},
-		{7, 7, []string{"i5"}},
-		{8, 8, []string{"i5", "i7"}},
+		{3, 4, []string{}},
+		{4, 0, []string{}},
+		{5, 0, []string{}},
+		{6, 0, []string{"i5"}},
+		{7, 0, []string{"i5"}},
+		{8, 0, []string{"i5", "i7"}},
 	} {
 		plan, err := PlanTrim(ctx, forgetful{e, c.oldest}, s, TrimOptions{})
 		require.NoError(t, err)
 		require.Equal(t, c.committed, plan.Transitions[0].Committed, "oldest %d", c.oldest)
 		require.Equal(t, c.neededBy, plan.Transitions[0].NeededBy, "oldest %d", c.oldest)
+		if c.committed == 0 {
+			require.Equal(t, "commit version unknown: cleaned up", plan.Transitions[0].CommitUnknown)
+		}
 	}
+}
+
+// An index that has nothing to do with a transition holds it no longer when the
+// versions that would prove it are gone. It claims the sources from then on, so that
+// readers drop what its files may hold of them.
+func TestReport17IndexElsewhereDoesNotPin(t *testing.T) {
+	e := newTable(t, 10, 10, 10) // 0 to 2
+	_, err := buildIndex(t, e, 0, table.ReuseThrough, 2)
+	require.NoError(t, err)
+	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways}, Events{})
+	require.NoError(t, err)
+	appendRows(t, e, 10)
+	s, err := e.Load(ctx, 0)
+	require.NoError(t, err)
+	cleaned := forgetful{e, s.Version}
+	plan, err := PlanTrim(ctx, cleaned, s, TrimOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "commit version unknown: cleaned up", plan.Transitions[0].CommitUnknown)
+	require.Zero(t, plan.Transitions[0].Committed)
+	report, err := Trim(ctx, cleaned, TrimOptions{}, Events{})
+	require.NoError(t, err)
+	require.True(t, report.Committed)
+	require.Equal(t, 1, report.Dropped)
+	s, err = e.Load(ctx, 0)
+	require.NoError(t, err)
+	require.Nil(t, s.Reuse)
+	require.Equal(t, ids(t, "0-2"), s.Indexes[0].Coverage)
+
+	// Known to be innocent, it claims nothing.
+	e = newTable(t, 10, 10, 10)
+	_, err = buildIndex(t, e, 0, table.ReuseThrough, 2)
+	require.NoError(t, err)
+	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways}, Events{})
+	require.NoError(t, err)
+	_, err = Trim(ctx, e, TrimOptions{}, Events{})
+	require.NoError(t, err)
+	s, err = e.Load(ctx, 0)
+	require.NoError(t, err)
+	require.Nil(t, s.Reuse)
+	require.Equal(t, ids(t, "2"), s.Indexes[0].Coverage)
 }
 
 // A trim whose answer is lost is recognised, and one that nobody can tell about says

@@ -1,6 +1,7 @@
 package fri
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,10 +50,13 @@ const MaxIndexVersion = 1
 // A field that this release does not know is no error: the transition that has it
 // is kept as bytes and not followed, and the history is not [History.Complete].
 func Decode(content []byte, indexVersion int32) (*History, error) {
-	if indexVersion < 0 || indexVersion > MaxIndexVersion {
-		return nil, table.Unsupportedf("fri: index version %d; %d is the newest that is known", indexVersion, MaxIndexVersion)
+	return decode(content, decoder{indexVersion: indexVersion})
+}
+
+func decode(content []byte, d decoder) (*History, error) {
+	if d.indexVersion < 0 || d.indexVersion > MaxIndexVersion {
+		return nil, table.Unsupportedf("fri: index version %d; %d is the newest that is known", d.indexVersion, MaxIndexVersion)
 	}
-	d := decoder{indexVersion: indexVersion}
 	for f, err := range fields(content) {
 		if err == nil {
 			err = d.field(f)
@@ -63,14 +67,16 @@ func Decode(content []byte, indexVersion int32) (*History, error) {
 			return nil, err
 		}
 	}
-	return newHistory(indexVersion, d.transitions, d.entries)
+	return newHistory(d.indexVersion, d.transitions, d.entries)
 }
 
 // decoder gathers what a content holds.
 type decoder struct {
 	indexVersion int32
-	transitions  []*Transition
-	entries      []entry
+	// recovers says that damaged transitions are set aside.
+	recovers    bool
+	transitions []*Transition
+	entries     []entry
 }
 
 func (d *decoder) field(f field) error {
@@ -89,7 +95,7 @@ func (d *decoder) field(f field) error {
 	}
 	first := len(d.transitions)
 	if f.num == contentVersions {
-		version, ts, err := decodeVersion(f.bytes, first)
+		version, ts, err := d.decodeVersion(f.bytes, first)
 		if err != nil {
 			return err
 		}
@@ -99,7 +105,7 @@ func (d *decoder) field(f field) error {
 		if d.indexVersion == 0 {
 			return at(broken(RuleIndexVersion, "a tagged transition in an index of version 0"), first, 0)
 		}
-		t, err := decodeTagged(f.bytes)
+		t, err := d.decodeTagged(f.bytes)
 		if err != nil {
 			return at(err, first, 0)
 		}
@@ -127,7 +133,7 @@ func (h *History) IndexVersion() int32 { return h.indexVersion }
 
 // decodeVersion reads what one commit recorded; first is the position of its first
 // transition, for errors.
-func decodeVersion(msg []byte, first int) (datasetVersion uint64, ts []*Transition, err error) {
+func (d *decoder) decodeVersion(msg []byte, first int) (datasetVersion uint64, ts []*Transition, err error) {
 	var groups [][]byte
 	var seen uint64
 	unknown := protowire.Number(0)
@@ -158,7 +164,7 @@ func decodeVersion(msg []byte, first int) (datasetVersion uint64, ts []*Transiti
 		}
 		var t *Transition
 		if err == nil {
-			t, err = m.transition()
+			t, err = d.transition(m)
 		}
 		if err != nil {
 			return 0, nil, at(err, first+i, datasetVersion)
@@ -221,6 +227,17 @@ func (m *message) note(format string, args ...any) {
 	}
 }
 
+// transition checks what was read; if the decoder recovers, what breaks a rule is set
+// aside.
+func (d *decoder) transition(m *message) (*Transition, error) {
+	t, err := m.transition()
+	var damage *TransitionError
+	if err != nil && d.recovers && errors.As(err, &damage) && errors.Is(err, table.ErrCorrupt) {
+		return newDamaged(m, damage), nil
+	}
+	return t, err
+}
+
 // transition checks what was read.
 func (m *message) transition() (*Transition, error) {
 	switch {
@@ -271,6 +288,9 @@ func appendVersion(dst []byte, datasetVersion uint64, ts []*Transition) []byte {
 }
 
 func appendGroup(dst []byte, t *Transition) []byte {
+	if t.raw != nil { // damaged: as it was read
+		return append(dst, t.raw...)
+	}
 	dst = appendBytes(dst, groupSurvivors, t.treemap)
 	for _, d := range t.sources {
 		dst = appendBytes(dst, groupSources, appendDigest(nil, d))

@@ -16,7 +16,7 @@ import (
 // destinations hold rows that the index never saw, so they do not come, and the
 // rows that it did see are covered no more. The positions of such transitions are
 // returned; a destination that does not come can make later ones straddled, too. So
-// are those of transitions that are not understood, and of which a source was
+// are those of transitions that are not understood or damaged, and of which a source was
 // covered: what came of its rows cannot be said.
 //
 // Transitions apply in the order of the list, as in every reader of index version 0;
@@ -41,7 +41,7 @@ func (h *History) Follow(coverage []table.FragmentID) (now []table.FragmentID, s
 		}
 		switch {
 		case covered == 0:
-		case covered == len(t.sources) && t.mapping != UnknownMapping:
+		case covered == len(t.sources) && t.Followed():
 			for _, d := range t.destinations {
 				set[d.ID] = struct{}{}
 			}

@@ -70,7 +70,7 @@ func newHistory(indexVersion int32, ts []*Transition, entries []entry) (*History
 				x.rows, x.before = noLabels{t.partition}, t.before[i] // see WithPartitions
 			default:
 				// What it says of rows is not to be trusted either.
-				x.rows, x.physical = notUnderstood{t}, 1<<32
+				x.rows, x.physical = notFollowed{t}, 1<<32
 			}
 			h.hops = append(h.hops, x)
 		}
@@ -110,6 +110,23 @@ func (h *History) Heirs(id table.FragmentID) []table.FragmentID {
 	var out []table.FragmentID
 	for f := range h.descendants(id) {
 		if _, ok := h.lineage.consumers[f]; !ok {
+			out = append(out, f)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Descendants returns what transition i and the ones after it made of its sources, in
+// ascending order, fragments that are gone included and the sources left out.
+func (h *History) Descendants(i int) []table.FragmentID {
+	sources := h.sourceSet(i)
+	var ids, out []table.FragmentID
+	for _, s := range h.transitions[i].sources {
+		ids = append(ids, s.ID)
+	}
+	for f := range h.descendants(ids...) {
+		if _, ok := sources[f]; !ok {
 			out = append(out, f)
 		}
 	}
@@ -223,15 +240,26 @@ func (h *History) Upgrade(indexVersion int32) (*History, error) {
 	return &out, nil
 }
 
-// Complete says whether everything that is stored was understood. If it was not,
-// rows of the fragments in question are [Untranslatable], and the history may be
-// added to and carried, but nothing may be taken out of it.
+// Complete says whether everything that is stored was understood and is whole. If it
+// is not, rows of the fragments in question are [Untranslatable], and the history may
+// be added to and carried; nothing may be taken out of one that is not understood.
 func (h *History) Complete() bool { return h.CheckComplete() == nil }
 
-// CheckComplete says what was not understood: table.ErrUnsupported, and a
-// [*TransitionError] if it was a transition. Whatever needs to know what each
-// transition did, such as trimming, calls it first.
+// CheckComplete says what was not understood (table.ErrUnsupported) or is damaged
+// (table.ErrCorrupt), a [*TransitionError] if it was a transition. Whatever needs to
+// know what each transition did calls it first.
 func (h *History) CheckComplete() error {
+	for i, t := range h.transitions {
+		if !t.Followed() {
+			return at(t.obstacle(), i, t.datasetVersion)
+		}
+	}
+	return h.checkUnderstood()
+}
+
+// checkUnderstood is CheckComplete but for damage, of which it is known at least
+// which fragments it concerns.
+func (h *History) checkUnderstood() error {
 	for i, t := range h.transitions {
 		if t.mapping == UnknownMapping {
 			return at(unknownError(t), i, t.datasetVersion)
@@ -248,6 +276,9 @@ func (h *History) CheckComplete() error {
 func (h *History) checkAppend(t *Transition, siblings []*Transition, indexVersion int32) error {
 	if t.mapping == UnknownMapping {
 		return unknownError(t)
+	}
+	if t.damage != nil {
+		return t.damage
 	}
 	for _, d := range slices.Concat(t.sources, t.destinations) {
 		for _, by := range []map[table.FragmentID]edge{h.lineage.producers, h.lineage.consumers} {

@@ -15,6 +15,7 @@ type SegmentInfo struct {
 	//	mixed    more than one of these, of different blocks
 	//	labels   a stable partition: rows went where their labels say
 	//	unknown  the transition is not understood
+	//	damaged  it breaks a rule, and rows cannot be followed through it
 	Kind string `json:"kind"`
 	// StoredBytes is what the fragment's bitmap takes in the history.
 	StoredBytes int `json:"stored_bytes"`
@@ -44,6 +45,8 @@ func (h *History) Segments(i int) []SegmentInfo {
 			out[j].Decoded = h.attached == nil && memo != nil && memo.err == nil
 		case StablePartition:
 			out[j].Kind = "labels"
+		case DamagedMapping:
+			out[j].Kind = "damaged"
 		}
 	}
 	return out

@@ -42,11 +42,17 @@ func link(ts []*Transition) (lineage, error) {
 	for i, t := range ts {
 		for j, d := range t.sources {
 			if other, ok := l.consumers[d.ID]; ok {
+				if t.mapping == DamagedMapping && ts[other.transition].mapping == DamagedMapping {
+					continue // lost either way
+				}
 				return l, at(broken(RuleOneConsumer, "fragment %d was rewritten by transition %d already", d.ID, other.transition), i, t.datasetVersion)
 			}
 			l.consumers[d.ID] = edge{i, j}
 		}
 		for j, d := range t.destinations {
+			if t.mapping == DamagedMapping {
+				break // a destination that it never had may be somebody else's
+			}
 			if other, ok := l.producers[d.ID]; ok {
 				return l, at(broken(RuleOneProducer, "fragment %d was written by transition %d already", d.ID, other.transition), i, t.datasetVersion)
 			}
@@ -72,12 +78,12 @@ func link(ts []*Transition) (lineage, error) {
 func (l lineage) checkChains(ts []*Transition) ([]int, error) {
 	waiting := make([]int, len(ts)) // sources that another transition must write first
 	for i, t := range ts {
-		if t.mapping == UnknownMapping {
+		if !t.Followed() {
 			continue
 		}
 		for _, s := range t.sources {
 			from, ok := l.producers[s.ID]
-			if !ok || ts[from.transition].mapping == UnknownMapping {
+			if !ok || !ts[from.transition].Followed() {
 				continue
 			}
 			waiting[i]++
@@ -103,12 +109,12 @@ func (l lineage) checkChains(ts []*Transition) ([]int, error) {
 			next++
 		}
 		order = append(order, i)
-		if ts[i].mapping == UnknownMapping {
+		if !ts[i].Followed() {
 			continue
 		}
 		for _, d := range ts[i].destinations {
 			to, ok := l.consumers[d.ID]
-			if !ok || ts[to.transition].mapping == UnknownMapping {
+			if !ok || !ts[to.transition].Followed() {
 				continue
 			}
 			if waiting[to.transition]--; waiting[to.transition] == 0 && to.transition < next {

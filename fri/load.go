@@ -25,7 +25,7 @@ type Sessioned interface {
 // Load reads the history of a version, empty if it has none: in the engine's session
 // if that is [Sessioned] and has one, and with a way to its label files if it is a
 // [PartitionOpener]; those are read under ctx, which has to last as long as the
-// history is used.
+// history is used. Damaged transitions are set aside, see [Recover].
 func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, error) {
 	content, err := e.ReuseIndex(ctx, s)
 	if err != nil {
@@ -33,7 +33,7 @@ func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, err
 	}
 	h := &History{}
 	if s.Reuse != nil {
-		if h, err = Decode(content, s.Reuse.IndexVersion); err != nil {
+		if h, err = Recover(content, s.Reuse.IndexVersion); err != nil {
 			return nil, fmt.Errorf("fri: table %s version %d: %w", s.Table, s.Version, err)
 		}
 	}

@@ -221,10 +221,3 @@ type noLabels struct{ ref PartitionRef }
 func (m noLabels) row(uint64) (table.RowAddr, bool, uint64, error) {
 	return 0, false, 1, &TransitionError{Index: -1, Rule: RuleReadable, err: fmt.Errorf("label file %s: the history was opened without a way to read it", m.ref.MapID)}
 }
-
-// notUnderstood is the rowMap of a transition with an unknown mapping.
-type notUnderstood struct{ t *Transition }
-
-func (m notUnderstood) row(uint64) (table.RowAddr, bool, uint64, error) {
-	return 0, false, 1, unknownError(m.t)
-}

@@ -26,7 +26,7 @@ const (
 )
 
 // decodeTagged reads a transition of index version 1 and checks it.
-func decodeTagged(msg []byte) (*Transition, error) {
+func (d *decoder) decodeTagged(msg []byte) (*Transition, error) {
 	m := &message{raw: msg}
 	mappings := 0
 	for f, err := range fields(msg) {
@@ -64,7 +64,7 @@ func decodeTagged(msg []byte) (*Transition, error) {
 	if mappings == 0 && m.unknown == "" {
 		return nil, broken(RuleOneMapping, "no mapping")
 	}
-	return m.transition()
+	return d.transition(m)
 }
 
 func (m *message) ordered(msg []byte) error {
@@ -120,7 +120,7 @@ func (m *message) stablePartition(msg []byte) error {
 
 // appendTagged writes a transition in the form of index version 1.
 func appendTagged(dst []byte, t *Transition) []byte {
-	if t.mapping == UnknownMapping {
+	if t.raw != nil { // not understood, or damaged: as it was read
 		return append(dst, t.raw...)
 	}
 	for _, d := range t.sources {
@@ -144,8 +144,8 @@ func appendTagged(dst []byte, t *Transition) []byte {
 // MarshalBinary returns the transition as index version 1 stores it, so that a
 // rewrite's result can travel to whoever commits it. The version is not in it.
 func (t *Transition) MarshalBinary() ([]byte, error) {
-	if t.mapping == UnknownMapping {
-		return nil, unknownError(t)
+	if !t.Followed() {
+		return nil, t.obstacle()
 	}
 	return appendTagged(nil, t), nil
 }
@@ -153,7 +153,7 @@ func (t *Transition) MarshalBinary() ([]byte, error) {
 // ParseTransition reads what MarshalBinary wrote and checks it like [Decode]. One
 // that is not understood is ErrUnsupported.
 func ParseTransition(data []byte) (*Transition, error) {
-	t, err := decodeTagged(data)
+	t, err := (&decoder{indexVersion: 1}).decodeTagged(data)
 	if err != nil {
 		return nil, err
 	}

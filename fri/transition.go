@@ -24,6 +24,9 @@ const (
 	// UnknownMapping: stored by a newer release, which this one carries along and
 	// does not follow. Of its fragments only the ids are to be trusted.
 	UnknownMapping
+	// DamagedMapping: the transition breaks a rule, see [Recover]. It is carried as it
+	// is; of its fragments only the ids of the sources are to be trusted.
+	DamagedMapping
 )
 
 // String names the kind.
@@ -35,6 +38,8 @@ func (k MappingKind) String() string {
 		return "stable_partition"
 	case UnknownMapping:
 		return "unknown"
+	case DamagedMapping:
+		return "damaged"
 	default:
 		return fmt.Sprintf("mapping %d", int(k))
 	}
@@ -62,6 +67,8 @@ type Transition struct {
 	// Of an unknown mapping: the message as stored, and what in it is unknown.
 	raw     []byte
 	unknown string
+	// Of a damaged one: the message as stored, and what is wrong with it.
+	damage *TransitionError
 	// encoded is the size of the stored message, digests included.
 	encoded int
 }
@@ -90,13 +97,14 @@ func (t *Transition) Partition() (ref PartitionRef, ok bool) {
 	return t.partition, t.mapping == StablePartition
 }
 
-// MovedRows returns the number of rows that survived; 0 if the mapping is unknown.
+// MovedRows returns the number of rows that survived; 0 if the mapping is unknown
+// or damaged.
 func (t *Transition) MovedRows() uint64 { return t.to.rows }
 
 // DroppedRows returns the number of deleted rows that the rewrite left behind.
 func (t *Transition) DroppedRows() uint64 {
 	var n uint64
-	if t.mapping == UnknownMapping {
+	if !t.Followed() {
 		return 0
 	}
 	for _, s := range t.sources {
@@ -128,8 +136,8 @@ func (t *Transition) String() string {
 // needs, and it costs nothing: neither the bitmap nor anything decoded from it
 // depends on the ids.
 func (t *Transition) WithDestinations(ids []table.FragmentID) (*Transition, error) {
-	if t.mapping == UnknownMapping {
-		return nil, unknownError(t)
+	if !t.Followed() {
+		return nil, t.obstacle()
 	}
 	if len(ids) != len(t.destinations) {
 		return nil, fmt.Errorf("fri: new transition: %d ids for %d destinations", len(ids), len(t.destinations))

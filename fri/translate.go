@@ -165,6 +165,9 @@ func (h *History) Validate() error {
 }
 
 func (t *Transition) validate() error {
+	if t.damage != nil {
+		return t.damage
+	}
 	for _, p := range t.parts {
 		if err := p.check(); err != nil {
 			return err

@@ -24,13 +24,22 @@ type Trimming struct {
 	// OldestReader is the oldest version whose row addresses somebody outside the
 	// table may still ask about; 0 if nobody does.
 	OldestReader uint64
+	// ClaimDoubts says that whoever drops a transition makes the indexes in
+	// [Need].Doubts claim its sources. Without that a doubt is a need.
+	ClaimDoubts bool
+	// DropDamaged drops the transitions that are damaged, see [Recover], whoever needs
+	// them: nobody can follow a row through one.
+	DropDamaged bool
 }
 
 // Commit is what is known of the commit that published a transition.
 type Commit struct {
-	// Version is the version that the commit made; where that is not known
-	// exactly, one that is not older. 0 says that nothing is known.
+	// Version is the version that the commit made; if not Exact, one that is not
+	// older. 0 says that nothing is known.
 	Version uint64
+	// Exact says that Version is that of the commit: the version before it was there
+	// to be looked at. Where old versions were cleaned up, it is not.
+	Exact bool
 	// Before are the indexes of the version that the commit replaced, with their
 	// coverage as stored. Meaningless unless BeforeKnown.
 	Before      []table.IndexMeta
@@ -47,10 +56,19 @@ type Need struct {
 	// Continues is an older transition that is kept and whose rows went on
 	// through this one; -1 if there is none.
 	Continues int
+	// Doubts are indexes of which nobody knows any more what they covered before the
+	// commit, and whose coverage has nothing to do with the transition today. They
+	// need it no longer once their coverage names its sources: readers then drop
+	// addresses of those, if there are any. Whoever drops the transition sees to it.
+	Doubts []table.IndexMeta
+	// Discard says that it goes in spite of all this, because it is damaged.
+	Discard bool
 }
 
 // Needed says whether there is any reason.
-func (n Need) Needed() bool { return len(n.Indexes) > 0 || n.Reader || n.Continues >= 0 }
+func (n Need) Needed() bool {
+	return !n.Discard && (len(n.Indexes) > 0 || n.Reader || n.Continues >= 0)
+}
 
 // IndexNames lists the names of the indexes, ascending, each once.
 func (n Need) IndexNames() []string {
@@ -120,20 +138,19 @@ func (h *History) Trim(t Trimming) (kept *History, dropped []int, err error) {
 //   - its coverage names a relative of the rewrite, a fragment that the sources came
 //     from or became: as it is stored now, or as it was stored in a version that
 //     some transition replaced. Coverage shrinks when a rewrite or an update takes
-//     part of it, and the addresses in the files stay;
-//   - how it was before the commit is not known, because that version is gone.
+//     part of it, and the addresses in the files stay.
 //
-// The last two do not hold for a kind whose readers are right once its coverage is
+// How it was before the commit may not be known, because that version is gone. That
+// counts as a need, unless it is dealt with otherwise (Trimming.ClaimDoubts).
+//
+// The last does not hold for a kind whose readers are right once its coverage is
 // emptied ([table.ReuseMasked]): nobody follows an address that such an index holds
 // of a fragment it does not claim. So an index that was masked needs nothing. Other
 // kinds, vector indexes above all, fail in some readers on an address of a fragment
 // that is gone and not claimed.
 func (h *History) Needs(t Trimming) ([]Need, error) {
-	if err := h.CheckComplete(); err != nil {
+	if err := h.checkUnderstood(); err != nil {
 		return nil, fmt.Errorf("fri: what a history needs cannot be told when a part of it is not understood: %w", err)
-	}
-	if err := h.CheckComplete(); err != nil {
-		return nil, err
 	}
 	if len(t.Commits) != h.Len() {
 		return nil, fmt.Errorf("fri: trim: %d commits for %d transitions", len(t.Commits), h.Len())
@@ -142,12 +159,17 @@ func (h *History) Needs(t Trimming) ([]Need, error) {
 	needs := make([]Need, h.Len())
 	for i := range needs {
 		needs[i].Continues = -1
+		needs[i].Discard = t.DropDamaged && h.transitions[i].mapping == DamagedMapping
 		c := t.Commits[i]
 		needs[i].Reader = t.OldestReader != 0 && (c.Version == 0 || c.Version > t.OldestReader)
 		sources, relatives := h.sourceSet(i), h.relatives(h.transitions[i])
 		for _, x := range t.Indexes {
-			if !x.System && needsOne(x, c, held[x.Name], sources, relatives) {
+			switch needed, doubt := needsOne(x, c, held[x.Name], sources, relatives); {
+			case x.System:
+			case needed, doubt && !t.ClaimDoubts:
 				needs[i].Indexes = append(needs[i].Indexes, x)
+			case doubt:
+				needs[i].Doubts = append(needs[i].Doubts, x)
 			}
 		}
 	}
@@ -156,22 +178,23 @@ func (h *History) Needs(t Trimming) ([]Need, error) {
 }
 
 // needsOne is the rule for one index and one transition.
-func needsOne(x table.IndexMeta, c Commit, held coverage, sources, relatives fragmentSet) bool {
+func needsOne(x table.IndexMeta, c Commit, held coverage, sources, relatives fragmentSet) (needed, doubt bool) {
 	if x.CoverageKnown && sources.anyOf(x.Coverage) {
 		// Files that were built or rewritten since do not claim a fragment that is
 		// gone, so the version that the index gives is not to be believed.
-		return true
+		return true, false
 	}
 	if c.Version != 0 && x.DatasetVersion >= c.Version {
-		return false
+		return false, false
 	}
 	if !x.CoverageKnown || relatives.anyOf(x.Coverage) {
-		return true
+		return true, false
 	}
 	if x.Reuse == table.ReuseMasked {
-		return false
+		return false, false
 	}
-	return held.unknown || relatives.anyOf(held.ids) || !c.BeforeKnown
+	needed = held.unknown || relatives.anyOf(held.ids)
+	return needed, !needed && !c.BeforeKnown
 }
 
 // coverage is all that the segments of an index were ever seen to cover.
@@ -217,10 +240,11 @@ func (h *History) keepChains(needs []Need) {
 			if !ok || needs[next].Continues >= 0 {
 				continue
 			}
-			if !needs[next].Needed() {
+			needed := needs[next].Needed()
+			needs[next].Continues = i
+			if !needed && needs[next].Needed() {
 				work = append(work, next)
 			}
-			needs[next].Continues = i
 		}
 	}
 }

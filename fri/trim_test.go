@@ -14,7 +14,7 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// trimSpec runs "trim HISTORY [readers=VERSION]". Its lines:
+// trimSpec runs "trim HISTORY [readers=VERSION] [claim]". Its lines:
 //
 //	index NAME version=V covers=IDS [was=IDS] [remapped] [unknown] [masks] [system]
 //	commit N version=V [forgotten]
@@ -22,11 +22,14 @@ import (
 // covers is the coverage as stored now, was that of the versions which the commits
 // replaced (the same, if not given), of a segment with another id if it was remapped
 // since. "masks" is a kind that is right when masked.
+// With "claim" an index in doubt is made to claim what is dropped.
+//
 // Without a commit line a transition was committed in the version that it records,
 // and what was before is known, unless it is forgotten.
 func trimSpec(t *testing.T, d *datadriven.TestData, h *fri.History) string {
 	trimming := fri.Trimming{Commits: make([]fri.Commit, h.Len())}
 	d.MaybeScanArgs(t, "readers", &trimming.OldestReader)
+	trimming.ClaimDoubts = d.HasArg("claim")
 	for i, tr := range h.All() {
 		trimming.Commits[i] = fri.Commit{Version: tr.DatasetVersion(), BeforeKnown: true}
 	}
@@ -82,6 +85,9 @@ func trimSpec(t *testing.T, d *datadriven.TestData, h *fri.History) string {
 		if slices.Contains(dropped, i) {
 			require.False(t, needs[i].Needed())
 			fate = "dropped"
+			for _, x := range needs[i].Doubts {
+				fate += ", to be claimed by " + x.Name
+			}
 		}
 		fmt.Fprintf(&b, "%d: %s %s\n", i, digestNames(tr), fate)
 	}

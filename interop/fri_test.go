@@ -231,11 +231,14 @@ func translate(ctx context.Context, t *testing.T, path string, a addressTable) {
 	code, stdout, stderr, err := run(ctx, args...)
 	require.NoError(t, err)
 	require.Equal(t, exitDone, code, stderr)
-	var ours []struct {
-		State string
-		To    json.RawMessage
+	var doc struct {
+		Addresses []struct {
+			State string
+			To    json.RawMessage
+		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(stdout), &ours))
+	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))
+	ours := doc.Addresses
 	require.Len(t, ours, len(ids))
 	for i, id := range ids {
 		addr, live := now[id]

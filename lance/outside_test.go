@@ -44,7 +44,7 @@ func (o *outside) catchUp(t require.TestingT, e *lance.Engine) *table.Snapshot {
 	require.NoError(t, err)
 	h, err := fri.Load(ctx, e, s)
 	require.NoError(t, err)
-	r := remap.New(h, remap.Options{Current: fragmentIDs(s)})
+	r := remap.New(h, remap.Options{Current: s})
 	deleted, counts, err := remap.SliceMask(r, o.addrs)
 	require.NoError(t, err)
 	o.counts.Add(counts)

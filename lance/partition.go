@@ -240,7 +240,7 @@ func (l *labelFile) Labels(ctx context.Context, from, to uint64) (fri.LabelBlock
 // entry and the commit need to know of it: every fragment that it is about, and the
 // label files that have to be there.
 func (e *Engine) reuseChange(base *version, next table.FragmentID, content []byte) (lineage []table.FragmentID, labels []table.Object, err error) {
-	h, err := fri.Decode(content, fri.MaxIndexVersion)
+	h, err := fri.Recover(content, fri.MaxIndexVersion)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,6 +252,9 @@ func (e *Engine) reuseChange(base *version, next table.FragmentID, content []byt
 			lineage = append(lineage, d.ID)
 		}
 		for _, d := range t.Destinations() {
+			if !t.Followed() {
+				continue // what it says of destinations is carried and not vouched for
+			}
 			lineage = append(lineage, d.ID)
 			// A transition comes with its fragments or after them: an address
 			// that leads to one that is yet to be would be somebody else's.

@@ -146,9 +146,12 @@ func (h holder) labels(ctx context.Context, s store.Store, ix *tablepb.IndexMeta
 			return err
 		}
 	}
-	history, err := fri.Decode(content, ix.GetIndexVersion())
+	history, err := fri.Recover(content, ix.GetIndexVersion())
 	if err != nil {
 		return err
+	}
+	if bad := history.Damaged(); len(bad) > 0 && ix.GetIndexVersion() >= taggedReuse {
+		return history.Damage(bad[0]) // it may refer to a label file
 	}
 	for _, ref := range history.Partitions() {
 		var base *uint32

@@ -239,7 +239,7 @@ func (c *checker) reuse(ctx context.Context) error {
 	if err != nil || r.IndexVersion < taggedReuse {
 		return c.finding("fri", where, err)
 	}
-	h, err := fri.Decode(content, r.IndexVersion)
+	h, err := fri.Recover(content, r.IndexVersion)
 	if err != nil {
 		return c.finding("fri", where, err)
 	}

@@ -220,8 +220,8 @@ func (r *TransactionRebase) recordedIn(ctx context.Context, s *table.Snapshot, g
 			return nil, unknownf("that of version %d does not have fragment %d", s.Version, id)
 		}
 		t := h.At(at)
-		if t.Mapping() == fri.UnknownMapping {
-			return nil, unknownf("the rewrite of fragment %d is recorded in a way that is not understood", id)
+		if !t.Followed() {
+			return nil, unknownf("the rewrite of fragment %d is recorded in a way that is not understood, or the record is damaged", id)
 		}
 		if err := sameRewrite(g, t.Sources(), t.Destinations()); err != nil {
 			return nil, err

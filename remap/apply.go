@@ -20,7 +20,7 @@ const (
 
 // inPlace is apply, and leaves addrs as they were on an error.
 func (r *Remapper) inPlace(addrs []table.RowAddr, deleted Mask) (int, Counts, error) {
-	if !r.opts.Strict && r.current == nil && len(addrs) > smallInput && r.known(addrs) {
+	if !r.opts.Strict && r.opts.Unchecked && r.current == nil && len(addrs) > smallInput && r.known(addrs) {
 		return r.apply(addrs, deleted)
 	}
 	was := slices.Clone(addrs)
@@ -55,8 +55,8 @@ func (r *Remapper) apply(addrs []table.RowAddr, deleted Mask) (n int, c Counts, 
 			err = r.translator.TranslateBatch(addrs[at:end], states)
 		}
 		chunk, st := addrs[at:end], states[:end-at]
-		if r.current != nil {
-			r.checkCurrent(chunk, st, &bad)
+		if !r.opts.Strict {
+			r.check(chunk, st, &bad)
 		}
 		if err != nil {
 			// The addresses that have no answer are still what they were.
@@ -80,8 +80,13 @@ func (r *Remapper) apply(addrs []table.RowAddr, deleted Mask) (n int, c Counts, 
 			unaffected += one(s == fri.Unaffected)
 			dead += one(s == fri.Deleted)
 		}
-		if unaffected > 0 && r.opts.Strict {
-			return n, c, &OutsideError{Addr: chunk[slices.Index(st, fri.Unaffected)]}
+		if r.opts.Strict {
+			if unaffected > 0 {
+				return n, c, &OutsideError{Addr: chunk[slices.Index(st, fri.Unaffected)]}
+			}
+			if r.check(chunk, st, &bad); bad != nil {
+				continue
+			}
 		}
 		c.Unaffected += uint64(unaffected)
 		c.Deleted += uint64(dead)
@@ -105,19 +110,32 @@ func (r *Remapper) apply(addrs []table.RowAddr, deleted Mask) (n int, c Counts, 
 	return n, c, bad.err()
 }
 
-// checkCurrent notes the fragments of answers that are not in the table. Those are
-// what is known by then: the addresses asked for were replaced.
-func (r *Remapper) checkCurrent(addrs []table.RowAddr, states []fri.State, bad *refusals) {
-	seen, ok := table.FragmentID(0), false // the last one that is there
+// check notes the fragments of answers that may not be given. Those are what is known
+// by then: the addresses asked for were replaced.
+func (r *Remapper) check(addrs []table.RowAddr, states []fri.State, bad *refusals) {
+	if r.current == nil {
+		if r.opts.Unchecked {
+			return
+		}
+		for i, s := range states {
+			if s == fri.Unaffected && (*bad)[addrs[i].Fragment()] == nil {
+				bad.add(addrs[i].Fragment(), r.doubt(addrs[i], addrs[i]))
+			}
+		}
+		return
+	}
+	var last table.FragmentID // the fragment looked up last, and its rows
+	var rows uint64
 	for i, a := range addrs {
-		id := a.Fragment()
-		if states[i] == fri.Deleted || states[i] == fri.Untranslatable || ok && id == seen {
+		if states[i] == fri.Deleted || states[i] == fri.Untranslatable {
 			continue
 		}
-		if r.gone(id) {
-			bad.add(id, errGone(id))
-		} else {
-			seen, ok = id, true
+		id := a.Fragment()
+		if rows == 0 || id != last {
+			last, rows = id, r.current.rows[id]
+		}
+		if uint64(a.Offset()) >= rows && (*bad)[id] == nil {
+			bad.add(id, r.doubt(a, a))
 		}
 	}
 }

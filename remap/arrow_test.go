@@ -107,7 +107,7 @@ func checkArrays(t *testing.T, check func(*rapid.T, arrayCase)) {
 func TestArrayAgainstModel(t *testing.T) {
 	checkArrays(t, func(t *rapid.T, c arrayCase) {
 		for _, drop := range []bool{false, true} {
-			r := remap.New(c.m.History, remap.Options{DropDeleted: drop, Allocator: c.mem})
+			r := remap.New(c.m.History, remap.Options{Unchecked: true, DropDeleted: drop, Allocator: c.mem})
 			got, counts, err := r.Array(c.arr)
 			require.NoError(t, err)
 			want, _, wantCounts := wantArray(c.m, c.addrs, c.valid, drop)
@@ -148,7 +148,7 @@ func TestRecordAgainstModel(t *testing.T) {
 		rec := array.NewRecordBatch(schema, []arrow.Array{nameCol, c.arr, itemCol}, int64(len(c.addrs)))
 		defer rec.Release()
 
-		r := remap.New(c.m.History, remap.Options{Allocator: c.mem})
+		r := remap.New(c.m.History, remap.Options{Unchecked: true, Allocator: c.mem})
 		got, counts, err := r.Record(rec, 1)
 		require.NoError(t, err)
 		defer got.Release()
@@ -179,7 +179,7 @@ func TestArrayThatNothingTouchesIsItself(t *testing.T) {
 	b.AppendNull()
 	arr := b.NewUint64Array()
 	defer arr.Release()
-	got, counts, err := remap.New(m.History, remap.Options{Allocator: mem}).Array(arr)
+	got, counts, err := remap.New(m.History, remap.Options{Unchecked: true, Allocator: mem}).Array(arr)
 	require.NoError(t, err)
 	defer got.Release()
 	require.Same(t, arr, got)
@@ -225,7 +225,7 @@ func TestArraysAndRecordsAreRefusedWhole(t *testing.T) {
 	rec := array.NewRecordBatch(schema, []arrow.Array{arr, nameCol, reeCol}, 4)
 	defer rec.Release()
 
-	r := remap.New(m.History, remap.Options{Allocator: mem})
+	r := remap.New(m.History, remap.Options{Unchecked: true, Allocator: mem})
 	_, _, err = r.Record(rec, 0)
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	require.ErrorContains(t, err, `column "runs"`)

@@ -103,7 +103,7 @@ func BenchmarkSlice(b *testing.B) {
 			}
 		}
 		buf := make([]table.RowAddr, len(addrs))
-		r := remap.New(h, remap.Options{})
+		r := remap.New(h, remap.Options{Unchecked: true})
 		for _, c := range []struct {
 			name string
 			in   []table.RowAddr
@@ -134,7 +134,7 @@ func BenchmarkArray(b *testing.B) {
 			builder.Append(uint64(a))
 		}
 		arr := builder.NewUint64Array()
-		r := remap.New(h, remap.Options{})
+		r := remap.New(h, remap.Options{Unchecked: true})
 		for b.Loop() {
 			out, _, err := r.Array(arr)
 			if err != nil {
@@ -149,7 +149,7 @@ func BenchmarkArray(b *testing.B) {
 // BenchmarkBitmap translates all rows, and every 50th.
 func BenchmarkBitmap(b *testing.B) {
 	benchEach(b, func(b *testing.B, h *fri.History, addrs []table.RowAddr) {
-		r := remap.New(h, remap.Options{})
+		r := remap.New(h, remap.Options{Unchecked: true})
 		for _, every := range []int{1, 50} {
 			bm := roaring64.New()
 			for i := 0; i < len(addrs); i += every {
@@ -171,7 +171,7 @@ func BenchmarkBitmap(b *testing.B) {
 func BenchmarkAddr(b *testing.B) {
 	benchEach(b, func(b *testing.B, h *fri.History, addrs []table.RowAddr) {
 		rand.New(rand.NewPCG(3, 4)).Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
-		r := remap.New(h, remap.Options{})
+		r := remap.New(h, remap.Options{Unchecked: true})
 		b.ReportAllocs()
 		i, deleted := 0, 0
 		for b.Loop() {

@@ -64,7 +64,7 @@ func parseBitmap64(data []byte) ([]rowSet, error) {
 		if err != nil {
 			return nil, table.Corruptf("fragment %d: %w", id, err)
 		}
-		sets = append(sets, rowSet{id: id, bits: rest[4 : 4+shape.Size], rows: shape.Cardinality})
+		sets = append(sets, rowSet{id: id, bits: rest[4 : 4+shape.Size], rows: shape.Cardinality, last: uint32(shape.Max)})
 		rest = rest[4+shape.Size:]
 	}
 	return sets, nil

@@ -47,7 +47,7 @@ func checkBitmap(t require.TestingT, m *fritest.Model, r *remap.Remapper, addrs 
 func TestBitmapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		checkBitmap(t, m, r, drawAddrs(t, m))
 		checkBitmap(t, m, r, drawAddrs(t, m))
 	})
@@ -56,7 +56,7 @@ func TestBitmapAgainstModel(t *testing.T) {
 func TestBitmapOfEverything(t *testing.T) {
 	for _, n := range []int{1, 10, 200} {
 		m := stacked(t, n)
-		checkBitmap(t, m, remap.New(m.History, remap.Options{}), everyAddr(m))
+		checkBitmap(t, m, remap.New(m.History, remap.Options{Unchecked: true}), everyAddr(m))
 	}
 }
 
@@ -76,7 +76,7 @@ func TestBitmapAcrossContainers(t *testing.T) {
 				}
 			}
 		}
-		checkBitmap(t, m, remap.New(m.History, remap.Options{}), addrs)
+		checkBitmap(t, m, remap.New(m.History, remap.Options{Unchecked: true}), addrs)
 	})
 }
 
@@ -93,7 +93,7 @@ func TestBitmapFoldsManyRanges(t *testing.T) {
 	for o := uint32(0); o < 150000; o += 2 {
 		addrs = append(addrs, table.NewRowAddr(0, o), table.NewRowAddr(1, o))
 	}
-	checkBitmap(t, m, remap.New(m.History, remap.Options{}), addrs)
+	checkBitmap(t, m, remap.New(m.History, remap.Options{Unchecked: true}), addrs)
 }
 
 // treeMap writes the form that bitmap indexes store.
@@ -152,7 +152,7 @@ func readTreeMap(t require.TestingT, data []byte) (addrs []uint64, whole []table
 func TestTreeMapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		addrs := drawAddrs(t, m)
 		// Some fragments are there as a whole, instead of rows of theirs.
 		var whole, stays []table.FragmentID
@@ -185,7 +185,7 @@ func TestTreeMapAgainstModel(t *testing.T) {
 }
 
 func TestTreeMapRefusesWhatIsBroken(t *testing.T) {
-	r := remap.New(&fri.History{}, remap.Options{})
+	r := remap.New(&fri.History{}, remap.Options{Unchecked: true})
 	good := treeMap([]table.RowAddr{1, table.NewRowAddr(2, 5)}, 7)
 	out, _, err := r.RowAddrTreeMap(good)
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func FuzzRowAddrTreeMap(f *testing.F) {
 	m := newModel(0)
 	m.Add(50)
 	m.Commit(f, m.Compact(f, []int{0}, []uint64{20}, false))
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out, counts, err := r.RowAddrTreeMap(data)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -16,6 +15,10 @@ type Coverage struct {
 	// Fragments is the coverage now, ascending: every row in them was covered
 	// before, unless it was written since.
 	Fragments []table.FragmentID
+	// Gone are covered fragments that [Options.Current] does not have, and of which the
+	// history does not say what became: ascending, not in Fragments. Entries for their
+	// rows cannot be translated.
+	Gone []table.FragmentID
 	// Straddles are the rewrites that mixed covered fragments with others, in the
 	// order in which they apply. What they wrote is not in Fragments, and the
 	// covered rows among it are covered no more: they have to be scanned, or
@@ -27,7 +30,7 @@ type Coverage struct {
 type Straddle struct {
 	// Transition is the position in the history.
 	Transition int
-	// Unknown says that the rewrite is not understood. Then all of its sources may
+	// Unknown says that the rewrite is not understood, or its record damaged. Then all of its sources may
 	// have been covered: where their rows are cannot be said.
 	Unknown bool
 	// Covered and Missing are the sources that were and were not covered when the
@@ -40,7 +43,7 @@ type Straddle struct {
 // String says what was mixed with what.
 func (s Straddle) String() string {
 	if s.Unknown {
-		return fmt.Sprintf("transition %d, which is not understood, rewrote covered %v", s.Transition, s.Covered)
+		return fmt.Sprintf("transition %d, which is not understood or damaged, rewrote covered %v", s.Transition, s.Covered)
 	}
 	return fmt.Sprintf("transition %d wrote covered %v and uncovered %v into %v", s.Transition, s.Covered, s.Missing, s.Destinations)
 }
@@ -63,6 +66,16 @@ func (r *Remapper) Coverage(covered []table.FragmentID) (Coverage, error) {
 	}
 	now, straddled := r.history.Follow(covered)
 	out := Coverage{Fragments: now}
+	if r.current != nil {
+		out.Fragments = make([]table.FragmentID, 0, len(now))
+		for _, id := range now {
+			if _, ok := r.current.rows[id]; ok {
+				out.Fragments = append(out.Fragments, id)
+			} else {
+				out.Gone = append(out.Gone, id)
+			}
+		}
+	}
 	if len(straddled) == 0 {
 		return out, nil
 	}
@@ -74,7 +87,7 @@ func (r *Remapper) Coverage(covered []table.FragmentID) (Coverage, error) {
 	}
 	for _, i := range straddled {
 		t := r.history.At(i)
-		s := Straddle{Transition: i, Unknown: t.Mapping() == fri.UnknownMapping}
+		s := Straddle{Transition: i, Unknown: !t.Followed()}
 		for _, d := range t.Sources() {
 			if w.was(d.ID) {
 				s.Covered = append(s.Covered, d.ID)

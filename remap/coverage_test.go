@@ -20,7 +20,7 @@ func TestCoverageNeverClaimsAForeignRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		covered := m.DrawCoverage(t, "covered")
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		got, err := r.Coverage(covered)
 		require.NoError(t, err)
 		require.True(t, slices.IsSorted(got.Fragments))
@@ -93,7 +93,7 @@ func TestCoverageReportsStraddles(t *testing.T) {
 	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false)) // 0 1 -> 4, covered as a whole
 	m.Commit(t, m.Compact(t, []int{0, 2}, nil, false)) // 2 4 -> 5: only 4 is
 	m.Commit(t, m.Compact(t, []int{0, 1}, nil, false)) // 3 5 -> 6: only 3 is
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	got, err := r.Coverage([]table.FragmentID{3, 1, 0})
 	require.NoError(t, err)
 	require.Empty(t, got.Fragments)

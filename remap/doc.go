@@ -8,12 +8,15 @@
 //
 // # Terms
 //
-//   - An address is unaffected (no rewrite of its fragment is recorded: it stands),
-//     moved, or of a deleted row. Package fri keeps these apart, and so does every
+//   - An address is unaffected (nothing rewrote its row: it stands), moved, or of a
+//     deleted row. Package fri keeps these apart, and so does every
 //     function here: "not in the history" never means "deleted".
 //   - An address is untranslatable if its row went through a rewrite that the
 //     history does not explain: of a kind that this release does not know, or
-//     damaged, or one whose label file cannot be read.
+//     damaged, or one whose label file cannot be read. So it is if the answer is no
+//     row of the version ([Options.Current]): what a history does not mention may have
+//     been rewritten without a record. Without a version to check with, "unaffected"
+//     is refused.
 //
 // # What there is
 //

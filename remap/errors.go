@@ -10,8 +10,8 @@ import (
 // UntranslatableError says that addresses of some fragments cannot be translated.
 // It wraps why: a rewrite that they went through is of a kind that is not known
 // (ErrUnsupported of package table), or damaged (ErrCorrupt), or its label file
-// could not be read; or, with [Options.Current], they end in a fragment that is gone
-// (ErrNotFound). The operation that returns it has changed nothing.
+// could not be read; or the answer is no row of the version, or cannot be checked
+// (a [*DoubtError], which is ErrNotFound). The operation that returns it has changed nothing.
 type UntranslatableError struct {
 	// Fragments are those among the input's, ascending, each once; of answers that
 	// are not in the table, those of the answers.
@@ -25,11 +25,6 @@ func (e *UntranslatableError) Error() string {
 }
 
 func (e *UntranslatableError) Unwrap() error { return e.Cause }
-
-// errGone is the cause for an answer that is not in the table.
-func errGone(id table.FragmentID) error {
-	return fmt.Errorf("fragment %d is gone, and the history does not say what became of its rows: %w", id, table.ErrNotFound)
-}
 
 // OutsideError is returned with [Options.Strict] for an address that is no row of
 // any fragment that the history saw rewritten. It wraps ErrNotFound of package

@@ -33,7 +33,7 @@ func exampleHistory() *fri.History {
 }
 
 func ExampleSlice() {
-	r := remap.New(exampleHistory(), remap.Options{})
+	r := remap.New(exampleHistory(), remap.Options{Unchecked: true})
 	postings := []table.RowAddr{
 		table.NewRowAddr(11, 2), table.NewRowAddr(10, 5), table.NewRowAddr(10, 0),
 		table.NewRowAddr(11, 2), table.NewRowAddr(99, 7),
@@ -45,7 +45,7 @@ func ExampleSlice() {
 
 // Values that stand beside their addresses are thinned out by the mask.
 func ExampleSliceMask() {
-	r := remap.New(exampleHistory(), remap.Options{})
+	r := remap.New(exampleHistory(), remap.Options{Unchecked: true})
 	addrs := []table.RowAddr{table.NewRowAddr(10, 1), table.NewRowAddr(10, 2), table.NewRowAddr(10, 3)}
 	scores := []float32{0.9, 0.8, 0.7}
 	deleted, _, err := remap.SliceMask(r, addrs)
@@ -76,7 +76,7 @@ func ExampleRemapper_Record() {
 	}, nil)
 	rec := array.NewRecordBatch(schema, []arrow.Array{names.NewArray(), addrs.NewArray()}, 3)
 
-	out, _, err := remap.New(exampleHistory(), remap.Options{}).Record(rec, 1)
+	out, _, err := remap.New(exampleHistory(), remap.Options{Unchecked: true}).Record(rec, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -93,13 +93,13 @@ func ExampleRemapper_Record() {
 func ExampleRemapper_Bitmap() {
 	bm := roaring64.New()
 	bm.AddRange(uint64(table.NewRowAddr(10, 0)), uint64(table.NewRowAddr(10, 8)))
-	out, counts, err := remap.New(exampleHistory(), remap.Options{}).Bitmap(bm)
+	out, counts, err := remap.New(exampleHistory(), remap.Options{Unchecked: true}).Bitmap(bm)
 	fmt.Println(table.RowAddr(out.Minimum()), table.RowAddr(out.Maximum()), counts, err)
 	// Output: 200:0 200:5 {6 2 0} <nil>
 }
 
 func ExampleRemapper_Coverage() {
-	r := remap.New(exampleHistory(), remap.Options{})
+	r := remap.New(exampleHistory(), remap.Options{Unchecked: true})
 	whole, _ := r.Coverage([]table.FragmentID{10, 11, 99})
 	fmt.Println(whole.Fragments)
 	partly, _ := r.Coverage([]table.FragmentID{10, 99})

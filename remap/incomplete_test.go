@@ -57,7 +57,7 @@ func refusedBy(t *testing.T, why error, message string) func(err error, ids ...t
 
 func TestWhatCannotBeTranslatedIsNamedAndNothingChanges(t *testing.T) {
 	h := incomplete(t)
-	r := remap.New(h, remap.Options{})
+	r := remap.New(h, remap.Options{Unchecked: true})
 	other, ends, gone := table.NewRowAddr(1, 7), table.NewRowAddr(0, 9), table.NewRowAddr(3, 0)
 	require.EqualValues(t, 2, mustAddr(t, r, table.NewRowAddr(0, 0)).Addr.Fragment(), "rows of 0 that are in 2 have an answer")
 
@@ -87,7 +87,7 @@ func TestWhatCannotBeTranslatedIsNamedAndNothingChanges(t *testing.T) {
 
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer mem.AssertSize(t, 0)
-	ra := remap.New(h, remap.Options{Allocator: mem})
+	ra := remap.New(h, remap.Options{Unchecked: true, Allocator: mem})
 	b := array.NewUint64Builder(mem)
 	defer b.Release()
 	b.AppendValues([]uint64{uint64(other), uint64(gone), uint64(ends)}, []bool{true, false, true})
@@ -146,7 +146,7 @@ func TestDamageLeavesEverythingAsItWas(t *testing.T) {
 	require.NoError(t, err, "opening reads no bitmap")
 	require.Error(t, h.Validate())
 
-	r := remap.New(h, remap.Options{})
+	r := remap.New(h, remap.Options{Unchecked: true})
 	var addrs []table.RowAddr
 	for range 3 { // more than a copy is made of
 		addrs = append(addrs, everyAddr(m)...)
@@ -182,7 +182,7 @@ func TestLabelsThatCannotBeReadLeaveEverythingAsItWas(t *testing.T) {
 	m.Commit(t, partition(t, m, []int{0}, 3, func(i int) uint16 { return uint16(i % 3) }))
 	labels := m.Labels
 	m.Labels = nil
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	addrs := everyAddr(m)
 	was := slices.Clone(addrs)
 	var bad *remap.UntranslatableError
@@ -209,7 +209,7 @@ func TestAnswersOutsideTheTableAreRefused(t *testing.T) {
 	m.Add(10)
 	m.Live[0].Dead = deletion.Of(4)
 	m.Commit(t, m.Compact(t, []int{0}, nil, false)) // 5 -> 7; 4 was rewritten once, and trimmed
-	r := remap.New(m.History, remap.Options{Current: []table.FragmentID{6, 7}})
+	r := remap.New(m.History, remap.Options{Current: version(8, table.Fragment{ID: 6, PhysicalRows: 10}, table.Fragment{ID: 7, PhysicalRows: 9})})
 	lost, dead, fine := table.NewRowAddr(4, 0), table.NewRowAddr(5, 4), table.NewRowAddr(5, 5)
 
 	refused := refusedBy(t, table.ErrNotFound, "is gone")
@@ -233,7 +233,7 @@ func TestAnswersOutsideTheTableAreRefused(t *testing.T) {
 	require.Equal(t, remap.Counts{Moved: 1, Deleted: 1, Unaffected: 1}, c)
 
 	// A fragment that the rewrite made may be gone, too.
-	r = remap.New(m.History, remap.Options{Current: []table.FragmentID{}})
+	r = remap.New(m.History, remap.Options{Current: version(8)})
 	_, _, err = r.Bitmap(roaring64.BitmapOf(uint64(fine), uint64(dead)))
 	refused(err, 7)
 	_, err = r.Addr(fine)

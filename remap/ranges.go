@@ -23,6 +23,7 @@ type rowSet struct {
 	id   table.FragmentID
 	bits []byte // portable Roaring bitmap of the offsets, checked
 	rows uint64 // number of the offsets
+	last uint32 // the highest of them
 	// whole says that all rows of the fragment are meant, whatever their number,
 	// which nothing here may know; bits is empty and rows is 0.
 	whole bool
@@ -49,14 +50,18 @@ func (r *Remapper) translateSets(sets []rowSet) ([]rowSet, Counts, error) {
 			return nil, c, &OutsideError{Addr: table.NewRowAddr(s.id, s.first(r.physicalRows(s.id)))}
 		}
 	}
-	for id := range stay {
-		if r.gone(id) {
-			bad.add(id, errGone(id))
+	for id, s := range stay {
+		if last := table.NewRowAddr(id, s.last); !r.stands(last, fri.Unaffected) {
+			bad.add(id, r.doubt(last, last))
 		}
 	}
-	for id := range arrive.of {
-		if r.gone(id) {
-			bad.add(id, errGone(id))
+	for id, k := range arrive.of {
+		last, state := table.NewRowAddr(id, k.last), fri.Moved
+		if r.history.Touched(id) { // rows beyond those that the fragment had
+			state = fri.Unaffected
+		}
+		if !r.stands(last, state) {
+			bad.add(id, r.doubt(last, last))
 		}
 	}
 	if err := bad.err(); err != nil {
@@ -224,6 +229,7 @@ func (s rowSet) first(from uint64) uint32 {
 // collector collects ranges of one fragment's rows, in any order.
 type collector struct {
 	spans    []span
+	last     uint32 // the highest row
 	unsorted bool
 	// folded is what was collected before the spans became too many.
 	folded *roaring.Bitmap
@@ -235,6 +241,7 @@ type collector struct {
 const mostSpans = 1 << 16
 
 func (k *collector) add(first, last uint32) {
+	k.last = max(k.last, last)
 	if n := len(k.spans); n > 0 {
 		end := &k.spans[n-1].last
 		if uint64(first) == uint64(*end)+1 {

@@ -16,13 +16,17 @@ type Options struct {
 	// owner who knows that all its addresses are old. The default is false: such
 	// an address is unaffected and stands.
 	Strict bool
-	// Current, if not nil, are the fragments of the version that the history is of.
-	// An answer in any other fragment is then an error, for a history that was
-	// trimmed says "unaffected" of what it once could translate: the fragment was
-	// rewritten and that is forgotten, or all its rows were deleted. Whoever keeps
-	// addresses for longer than the table keeps its history gives this. The
-	// default is nil: answers are not looked at.
-	Current []table.FragmentID
+	// Current is the version that the history is of. An answer that is no row of it
+	// is an error: in a fragment that is gone (it was rewritten and that was not
+	// recorded, or is forgotten, or all its rows were deleted) or that never was, or
+	// beyond a fragment's rows. The default is nil: then nothing says that an address
+	// which the history does not mention stands, so "unaffected" is an error too, and
+	// "moved" is what the history says.
+	Current *table.Snapshot
+	// Unchecked takes the history's word without Current: what it does not mention is
+	// unaffected. For a caller that knows the history to be of every rewrite that its
+	// addresses went through. The default is false.
+	Unchecked bool
 	// DropDeleted makes [Remapper.Array] leave out the entries of deleted rows,
 	// so that the result is shorter. The default is false: they become null.
 	DropDeleted bool
@@ -69,7 +73,7 @@ type Remapper struct {
 	good sync.Map
 
 	// current is Options.Current, nil if it is.
-	current map[table.FragmentID]struct{}
+	current *standing
 
 	depthOnce sync.Once
 	depth     int // most rewrites that any address goes through
@@ -84,13 +88,7 @@ func New(h *fri.History, opts Options) *Remapper { return ForTranslator(h.Transl
 // segments.
 func ForTranslator(t *fri.Translator, opts Options) *Remapper {
 	opts.EnsureDefaults()
-	r := &Remapper{history: t.History(), translator: t, opts: opts}
-	if opts.Current != nil {
-		r.current = make(map[table.FragmentID]struct{}, len(opts.Current))
-		for _, id := range opts.Current {
-			r.current[id] = struct{}{}
-		}
-	}
+	r := &Remapper{history: t.History(), translator: t, opts: opts, current: standingOf(opts.Current)}
 	for _, tr := range r.history.All() {
 		if tr.Mapping() != fri.OrderedCompaction {
 			r.fallible = true
@@ -112,19 +110,10 @@ func (r *Remapper) Addr(a table.RowAddr) (fri.Translation, error) {
 		return t, &UntranslatableError{Fragments: []table.FragmentID{a.Fragment()}, Cause: err}
 	case t.State == fri.Unaffected && r.opts.Strict:
 		return t, &OutsideError{Addr: a}
-	case t.State != fri.Deleted && r.gone(t.Addr.Fragment()):
-		return fri.Translation{State: fri.Untranslatable}, &UntranslatableError{Fragments: []table.FragmentID{t.Addr.Fragment()}, Cause: errGone(t.Addr.Fragment())}
+	case !r.stands(t.Addr, t.State):
+		return fri.Translation{State: fri.Untranslatable}, &UntranslatableError{Fragments: []table.FragmentID{t.Addr.Fragment()}, Cause: r.doubt(a, t.Addr)}
 	}
 	return t, nil
-}
-
-// gone says whether the fragment is known not to be in the table any more.
-func (r *Remapper) gone(id table.FragmentID) bool {
-	if r.current == nil {
-		return false
-	}
-	_, ok := r.current[id]
-	return !ok
 }
 
 // known says whether every row of the fragments that addrs point into is known to

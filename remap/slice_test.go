@@ -84,7 +84,7 @@ func checkSlices(t require.TestingT, m *fritest.Model, r *remap.Remapper, addrs 
 func TestSlicesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		for range 3 {
 			checkSlices(t, m, r, drawAddrs(t, m))
 		}
@@ -100,7 +100,7 @@ func TestSlicesAgainstModel(t *testing.T) {
 func TestWholeFragments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		checkSlices(t, m, r, everyAddr(m))
 	})
 }
@@ -108,7 +108,7 @@ func TestWholeFragments(t *testing.T) {
 func TestStackedTransitions(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 200} {
 		m := stacked(t, n)
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		require.Equal(t, n, m.History.Len())
 		all := everyAddr(m)
 		checkSlices(t, m, r, all)
@@ -121,7 +121,7 @@ func TestStackedTransitions(t *testing.T) {
 // one; its blocks are not all full.
 func TestLargeShuffledBatch(t *testing.T) {
 	m := stacked(t, 12)
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	all := everyAddr(m)
 	batch := slices.Repeat(all, 300000/len(all)+1)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
@@ -136,7 +136,7 @@ func TestAddressZero(t *testing.T) {
 		m.Add(20)
 		m.Live[0].Dead = dead
 		m.Commit(t, m.Compact(t, []int{0}, []uint64{0, 3}, false))
-		r := remap.New(m.History, remap.Options{})
+		r := remap.New(m.History, remap.Options{Unchecked: true})
 		checkSlices(t, m, r, []table.RowAddr{0})
 		checkSlices(t, m, r, slices.Repeat([]table.RowAddr{0, 1}, 20))
 		checkSlices(t, m, r, everyAddr(m))
@@ -145,7 +145,7 @@ func TestAddressZero(t *testing.T) {
 
 func TestEmptyHistoryAndEmptyInput(t *testing.T) {
 	m := newModel(0)
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	checkSlices(t, m, r, nil)
 	checkSlices(t, m, r, []table.RowAddr{0, 1, 1 << 63})
 	require.Same(t, m.History, r.History())
@@ -182,7 +182,7 @@ func TestMask(t *testing.T) {
 		m.Add(rows)
 		m.Live[0].Dead = deletion.Collect(slices.Values(rapid.SliceOf(rapid.Uint32Range(0, uint32(rows-1))).Draw(t, "dead")))
 		m.Commit(t, m.Compact(t, []int{0}, nil, false))
-		checkSlices(t, m, remap.New(m.History, remap.Options{}), everyAddr(m))
+		checkSlices(t, m, remap.New(m.History, remap.Options{Unchecked: true}), everyAddr(m))
 	})
 }
 
@@ -191,7 +191,7 @@ func TestConcurrentUse(t *testing.T) {
 	m := stacked(t, 20)
 	all := everyAddr(m)
 	kept, _, _, _ := naive(m, all)
-	r := remap.New(m.History, remap.Options{})
+	r := remap.New(m.History, remap.Options{Unchecked: true})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -72,7 +72,7 @@ func parseTreeMap(data []byte) ([]rowSet, error) {
 			if shape.Size != int(size) {
 				return nil, table.Corruptf("remap: row address map: fragment %d: %d bytes after the bitmap", id, int(size)-shape.Size)
 			}
-			s.rows = shape.Cardinality
+			s.rows, s.last = shape.Cardinality, uint32(shape.Max)
 		}
 		sets = append(sets, s)
 		rest = rest[size:]

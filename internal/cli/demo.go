@@ -14,6 +14,7 @@ import (
 	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/internal/verify"
 	"github.com/rehome-db/rehome/lance"
+	"github.com/rehome-db/rehome/remap"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -294,7 +295,7 @@ func (d *demo) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	history := h.Translator()
+	remapper := remap.New(h, remap.Options{Current: s})
 	now := map[table.RowAddr]int64{}
 	for row, err := range d.rows(ctx, s) {
 		if err != nil {
@@ -305,7 +306,7 @@ func (d *demo) follow(ctx context.Context) error {
 	shown := map[string][]string{} // the first row of each fate
 	answers := map[string]demoTranslation{}
 	for id := range int64(len(d.old)) {
-		t, err := newTranslation(history, d.old[id])
+		t, err := newTranslation(ctx, remapper, d.old[id])
 		if err != nil {
 			return err
 		}

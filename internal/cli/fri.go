@@ -23,8 +23,8 @@ type friDoc struct {
 	IndexVersion *int32 `json:"index_version"`
 	Bytes        uint64 `json:"bytes"`
 	External     bool   `json:"external"`
-	// Complete is false if a part of it is of a kind that this release does not
-	// know; Problem says which.
+	// Complete is false if a part of it is damaged, or of a kind that this release does
+	// not know; Problem says which.
 	Complete    bool            `json:"complete"`
 	Problem     string          `json:"problem,omitempty"`
 	Transitions []friTransition `json:"transitions"`
@@ -35,9 +35,13 @@ type friTransition struct {
 	Sources        []fri.Digest `json:"sources"`
 	Destinations   []fri.Digest `json:"destinations"`
 	Mapping        string       `json:"mapping"`
-	// Committed is the version that published it or, where that cannot be told, one
-	// that is not older; 0 if nothing is known.
-	Committed   uint64 `json:"committed"`
+	// Committed is the version that published it; 0 if that is not known any more, and
+	// CommitUnknown says why then.
+	Committed     uint64 `json:"committed"`
+	CommitUnknown string `json:"commit_unknown,omitempty"`
+	// Damage says what is wrong with it, if anything is: no row can be followed
+	// through it then.
+	Damage      string `json:"damage,omitempty"`
 	MovedRows   uint64 `json:"moved_rows"`
 	DroppedRows uint64 `json:"dropped_rows"`
 	Bytes       int    `json:"bytes"`
@@ -65,16 +69,21 @@ type friSummary struct {
 	Trimmable int `json:"trimmable"`
 	// Problem says why the content cannot be read, if it cannot.
 	Problem string `json:"problem,omitempty"`
+	// Damaged is the number of transitions that are damaged by themselves, and Damage
+	// what is wrong with the first.
+	Damaged int    `json:"damaged,omitempty"`
+	Damage  string `json:"damage,omitempty"`
 }
 
 // openFRI reads the snapshot's fragment reuse index, an empty history if it has none,
-// and checks all of it: a command says what is wrong before it answers anything.
+// and checks all of it: a command says what is wrong before it answers anything. What
+// is damaged by itself is set aside.
 func openFRI(ctx context.Context, engine table.Engine, s *table.Snapshot) (*fri.History, error) {
 	h, err := fri.Load(ctx, engine, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Validate(); err != nil {
+	if h, err = h.SetAsideDamage(); err != nil {
 		return nil, fmt.Errorf("table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
 	return h, nil
@@ -103,6 +112,9 @@ func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary
 		return s, summary, nil
 	}
 	summary.Transitions = h.Len()
+	if bad := h.Damaged(); len(bad) > 0 {
+		summary.Damaged, summary.Damage = len(bad), oneLine(h.Damage(bad[0]))
+	}
 	for _, t := range h.All() {
 		summary.MovedRows += t.MovedRows()
 	}
@@ -158,15 +170,15 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 	if err != nil {
 		return nil, err
 	}
-	neededBy, committed := neededBy(ctx, ss, s, h)
+	facts := factsOf(ctx, ss, s, h)
 	if err := h.CheckComplete(); err != nil {
 		doc.Complete, doc.Problem = false, oneLine(err)
 	}
 	for i, t := range h.All() {
 		x := friTransition{
 			DatasetVersion: t.DatasetVersion(), Sources: t.Sources(), Destinations: t.Destinations(), Mapping: t.Mapping().String(),
-			Committed: committed[i], MovedRows: t.MovedRows(), DroppedRows: t.DroppedRows(), Bytes: t.EncodedSize(),
-			Segments: h.Segments(i), NeededBy: neededBy[i],
+			Committed: facts[i].Committed, CommitUnknown: facts[i].CommitUnknown, Damage: facts[i].Damage, MovedRows: t.MovedRows(), DroppedRows: t.DroppedRows(), Bytes: t.EncodedSize(),
+			Segments: h.Segments(i), NeededBy: facts[i].NeededBy,
 		}
 		if x.Destinations == nil {
 			x.Destinations = []fri.Digest{}
@@ -176,20 +188,19 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 	return doc, nil
 }
 
-// neededBy names for each transition the indexes that need it, and gives the version
-// that published it. The rule is that of a trim; for a history that cannot be
-// trimmed it is what coverage and versions say by themselves.
-func neededBy(ctx context.Context, ss *session, s *table.Snapshot, h *fri.History) (names [][]string, committed []uint64) {
-	names, committed = make([][]string, h.Len()), make([]uint64, h.Len())
-	plan, err := compaction.PlanTrim(ctx, ss.engine, s, compaction.TrimOptions{})
-	for i := range h.Len() {
-		if err == nil {
-			names[i], committed[i] = plan.Transitions[i].NeededBy, plan.Transitions[i].Committed
-			continue
-		}
-		names[i] = fri.Need{Indexes: h.NeededBy(i, 0, s.Indexes), Continues: -1}.IndexNames()
+// factsOf says of each transition which indexes need it and which version published it.
+// The rule is that of a trim; for a history that cannot be trimmed it is what coverage
+// and versions say by themselves.
+func factsOf(ctx context.Context, ss *session, s *table.Snapshot, h *fri.History) []compaction.TrimTransition {
+	if plan, err := compaction.PlanTrim(ctx, ss.engine, s, compaction.TrimOptions{}); err == nil {
+		return plan.Transitions
 	}
-	return names, committed
+	facts := make([]compaction.TrimTransition, h.Len())
+	for i := range facts {
+		facts[i].NeededBy = fri.Need{Indexes: h.NeededBy(i, 0, s.Indexes), Continues: -1}.IndexNames()
+		facts[i].CommitUnknown = "commit version unknown"
+	}
+	return facts
 }
 
 func printFRI(p *printer, doc *friDoc) error {
@@ -215,10 +226,25 @@ func printFRI(p *printer, doc *friDoc) error {
 		})
 	}
 	p.table([]string{"#", "FRAGMENTS", "BECAME", "ROWS MOVED", "ROWS DROPPED", "SIZE", "HELD AS", "NEEDED BY"}, rows)
+	for i, t := range doc.Transitions {
+		if t.CommitUnknown != "" {
+			p.f("\nTransition %d: %s.\n", i+1, t.CommitUnknown)
+		}
+	}
 	if !doc.Complete {
-		p.f("\n! A part of it is not understood: %s. Rows that went through it cannot be translated.\n", doc.Problem)
+		p.f("\n! A part of it is damaged or not understood: %s. Rows that went through it cannot be translated.\n", doc.Problem)
+	}
+	if slices.ContainsFunc(doc.Transitions, func(t friTransition) bool { return t.Damage != "" }) {
+		p.f("! rehome trim --drop-damaged drops what is damaged.\n")
 	}
 	return p.err
+}
+
+func versionOrNone(v uint64) string {
+	if v == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(v, 10)
 }
 
 // heldAs names the forms in which a transition's sources are held.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,22 @@ func withHistory(t *testing.T, content []byte) table.Engine {
 	})
 	require.NoError(t, err)
 	return e
+}
+
+// withFragments has some fragments more.
+type withFragments struct {
+	table.Engine
+	fragments []table.Fragment
+}
+
+func (e withFragments) Load(ctx context.Context, version uint64) (*table.Snapshot, error) {
+	s, err := e.Engine.Load(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	out := *s
+	out.Fragments = append(slices.Clone(s.Fragments), e.fragments...)
+	return &out, nil
 }
 
 func runOn(t *testing.T, e table.Engine, args ...string) (code int, stdout, stderr string) {
@@ -76,16 +93,19 @@ func (onlyFirst) All() iter.Seq[uint32] {
 // be told, the others have, and nothing is taken out of what is not understood.
 func TestHistoryThatIsNotUnderstood(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(versionBytes(t, 2, 3, 4), 9, protowire.VarintType), 1)
-	e := withHistory(t, append(message(1, versionBytes(t, 0, 1, 4)), message(1, unknown)...))
+	e := withFragments{withHistory(t, append(message(1, versionBytes(t, 0, 1, 4)), message(1, unknown)...)),
+		[]table.Fragment{{ID: 1, PhysicalRows: 4}, {ID: 7, PhysicalRows: 8}}}
 
 	code, stdout, stderr := runOn(t, e, "translate", "t", "0:0", "0:1", "2:1", "7:7")
 	require.Zero(t, code, stderr)
-	require.Equal(t, "0:0\tdeleted\n0:1\tmoved\t1:0\n2:1\tuntranslatable\n7:7\tunaffected\t7:7\n", stdout)
+	require.Equal(t, "0:0\tdeleted\n0:1\tmoved\t1:0\n"+
+		"2:1\tunknown\t\tfri: transition 1 (dataset version 1): unknown field 9 of the version\n7:7\tunaffected\t7:7\n", stdout)
 	require.Contains(t, stderr, "unknown field 9 of the version")
 
 	code, stdout, _ = runOn(t, e, "translate", "t", "2:1", "--json")
 	require.Zero(t, code)
-	require.JSONEq(t, `[{"addr":8589934593,"state":"untranslatable","to":null}]`, stdout)
+	require.JSONEq(t, `{"version":3,"addresses":[{"addr":8589934593,"state":"unknown","to":null,
+		"reason":"fri: transition 1 (dataset version 1): unknown field 9 of the version"}]}`, stdout)
 
 	code, stdout, _ = runOn(t, e, "fri", "t", "--json")
 	require.Zero(t, code)
@@ -100,7 +120,7 @@ func TestHistoryThatIsNotUnderstood(t *testing.T) {
 	require.Len(t, doc.Transitions, 2)
 	code, stdout, _ = runOn(t, e, "fri", "t")
 	require.Zero(t, code)
-	require.Contains(t, stdout, "A part of it is not understood")
+	require.Contains(t, stdout, "A part of it is damaged or not understood")
 
 	code, _, stderr = runOn(t, e, "trim", "t")
 	require.Equal(t, cli.ExitDamaged, code)
@@ -109,16 +129,42 @@ func TestHistoryThatIsNotUnderstood(t *testing.T) {
 	require.Zero(t, code, stderr)
 }
 
-// A damaged bitmap is an error, whatever is asked.
-func TestHistoryThatIsDamaged(t *testing.T) {
+// A transition that is damaged says nothing of the others: its rows are unknown, the
+// others are answered for, and it can be dropped.
+func TestReport15HistoryThatIsDamaged(t *testing.T) {
 	bad := versionBytes(t, 0, 1, 4)
 	at := bytes.IndexByte(bad, 0x3b) // the cookie of a bitmap with runs
 	require.Positive(t, at)
 	bad[at+11] ^= 0x08 // where the run begins
-	e := withHistory(t, message(1, bad))
-	code, stdout, stderr := runOn(t, e, "translate", "t", "7:7", "0:1")
-	require.Equal(t, cli.ExitDamaged, code, stdout)
+	e := withFragments{withHistory(t, append(message(1, bad), message(1, versionBytes(t, 2, 3, 4))...)),
+		[]table.Fragment{{ID: 3, PhysicalRows: 4}, {ID: 7, PhysicalRows: 8}}}
+	code, stdout, stderr := runOn(t, e, "translate", "t", "7:7", "2:1", "0:1")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "7:7\tunaffected\t7:7\n2:1\tmoved\t3:0\n0:1\tunknown\t\tfri: transition 0 (dataset version 1): ")
 	require.Contains(t, stderr, "transition 0")
+	for _, command := range [][]string{{"fri", "t"}, {"plan", "t"}, {"inspect", "t"}, {"trim", "t", "--dry-run", "--retain-versions", "3"}} {
+		code, _, stderr = runOn(t, e, command...)
+		require.Zero(t, code, "%v: %s", command, stderr)
+	}
+	code, stdout, _ = runOn(t, e, "fri", "t", "--json")
+	require.Zero(t, code)
+	var doc struct {
+		Complete    bool
+		Transitions []struct{ Mapping, Damage string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))
+	require.False(t, doc.Complete)
+	require.Equal(t, "damaged", doc.Transitions[0].Mapping)
+	require.Contains(t, doc.Transitions[0].Damage, "fragment 0")
+	require.Empty(t, doc.Transitions[1].Damage)
+
+	code, stdout, stderr = runOn(t, e.Engine, "trim", "t", "--retain-versions", "3", "--drop-damaged")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "Dropped 1 of 2 transitions")
+	code, stdout, stderr = runOn(t, e, "translate", "t", "2:1", "0:1")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "2:1\tmoved\t3:0\n0:1\tunknown\t\tfragment 0 is gone")
+	require.Empty(t, stderr)
 }
 
 // What a history costs those who read it: a hint is given where it is much.

@@ -253,6 +253,10 @@ func healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 		add("stock_reader_memory", "the fragment reuse index moved %s rows: older stock readers (Lance 8) need about %s of memory for it when they open an index",
 			count(doc.FRI.MovedRows), size(b))
 	}
+	if n := doc.FRI.Damaged; n > 0 {
+		add("fragment_reuse_index", "%d of %s in the fragment reuse index cannot be followed: %s; rehome trim --drop-damaged drops what is damaged",
+			n, plural(doc.FRI.Transitions, "transition"), doc.FRI.Damage)
+	}
 	if doc.FRI.Problem != "" {
 		add("fragment_reuse_index", "the fragment reuse index cannot be read: %s", doc.FRI.Problem)
 	}

@@ -80,7 +80,7 @@ func TestADamagedReuseIndexIsReportedAndDoesNotHideTheRest(t *testing.T) {
 		for _, x := range c.Indexes.Indices {
 			if x.GetName() == "__lance_frag_reuse" {
 				details := x.IndexDetails.Value
-				details[len(details)/2] ^= 0xff
+				details[3] = 0x0d // a field of another wire type: nothing can be said of the rest
 			}
 		}
 	})
@@ -97,4 +97,35 @@ func TestADamagedReuseIndexIsReportedAndDoesNotHideTheRest(t *testing.T) {
 	}
 	code, _ = run(t, "scan", location)
 	require.Zero(t, code, "rows do not depend on it")
+}
+
+// One transition that is damaged is set aside, and nothing stops for it.
+func TestReport15ADamagedTransitionDoesNotStopAnything(t *testing.T) {
+	location := doctored(t, "fri_handmade", func(c *manifest.Contents) {
+		for _, x := range c.Indexes.Indices {
+			if x.GetName() == "__lance_frag_reuse" {
+				details := x.IndexDetails.Value
+				details[len(details)/2] ^= 0xff // in the bitmap
+			}
+		}
+	})
+	code, out := run(t, "inspect", location, "--json")
+	require.Zero(t, code)
+	require.Contains(t, string(out), "rehome trim --drop-damaged drops")
+	code, out = run(t, "verify", location, "--json")
+	require.Equal(t, cli.ExitDamaged, code)
+	require.Contains(t, string(out), `"kind": "fri"`)
+	for _, args := range [][]string{{"fri"}, {"plan"}, {"trim", "--dry-run"}, {"translate", "0:1"}, {"compact", "--fri", "never"}, {"scan"}} {
+		code, out := run(t, append([]string{args[0], location}, args[1:]...)...)
+		require.Zero(t, code, "%v: %s", args, out)
+	}
+	code, out = run(t, "trim", location, "--drop-damaged", "--json")
+	require.Zero(t, code, string(out))
+	code, out = run(t, "verify", location, "--json", "--deep")
+	require.Zero(t, code, string(out))
+	// Nobody answers through it any more, so the indexes claim what it rewrote, which
+	// is gone, and not what came of it.
+	code, out = run(t, "inspect", location, "--json")
+	require.Zero(t, code)
+	require.Contains(t, string(out), `"covered_fragments": []`)
 }

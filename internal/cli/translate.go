@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/remap"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -22,20 +23,30 @@ type translation struct {
 	// To is where the row is now: the new address, or Addr itself if nothing
 	// rewrote it; null if it was deleted, or if that is not to be had.
 	To *table.RowAddr `json:"to"`
+	// Reason says why, if the state is unknown.
+	Reason string `json:"reason,omitempty"`
 }
 
-// newTranslation answers for one address. That a release to come recorded what
-// happened to the row is an answer; that the record is damaged is an error.
-func newTranslation(h *fri.Translator, addr table.RowAddr) (translation, error) {
-	t, err := h.Translate(addr)
-	if err != nil && !errors.Is(err, table.ErrUnsupported) {
+// stateUnknown is an answer that nobody can give: the version does not have such a
+// row, or not where the history leads, or the history cannot be followed.
+const stateUnknown = "unknown"
+
+// newTranslation answers for one address. That its row cannot be followed is an
+// answer and no error.
+func newTranslation(ctx context.Context, r *remap.Remapper, addr table.RowAddr) (translation, error) {
+	t, err := r.Addr(addr)
+	if err == nil {
+		out := translation{Addr: addr, State: t.State.String()}
+		if t.State != fri.Deleted {
+			out.To = &t.Addr
+		}
+		return out, nil
+	}
+	var untranslatable *remap.UntranslatableError
+	if ctx.Err() != nil || !errors.As(err, &untranslatable) {
 		return translation{}, fmt.Errorf("translate %v: %w", addr, err)
 	}
-	out := translation{Addr: addr, State: t.State.String()}
-	if t.State == fri.Unaffected || t.State == fri.Moved {
-		out.To = &t.Addr
-	}
-	return out, nil
+	return translation{Addr: addr, State: stateUnknown, Reason: oneLine(untranslatable.Cause)}, nil
 }
 
 // text is the answer in words: "moved to 3:17".
@@ -51,32 +62,37 @@ func (t translation) text() string {
 }
 
 func (a *app) translateCommand() *cobra.Command {
-	return &cobra.Command{
+	var version uint64
+	cmd := &cobra.Command{
 		Use:   "translate TABLE ADDR...",
 		Short: "Follow old row addresses to where the rows are now",
 		Long: `translate follows row addresses through the table's fragment reuse index. An
 address is a decimal number or FRAGMENT:OFFSET; - reads one a line from standard
 input. The answers come in the order of the questions:
 
-  unaffected   no compaction on record rewrote the row: the address stands
+  unaffected   no compaction rewrote the row: the address stands
   moved        the row is at another address now
   deleted      the row was deleted before a compaction, and dropped by it
-  untranslatable
-               a compaction that it went through is recorded in a way that this
-               release does not know: the row may be anywhere, or gone
+  unknown      the row may be anywhere, or gone, or there never was one; the reason
+               is given: its fragment is gone and no record (or none any more) says
+               what became of it, never was, or has fewer rows; the record leads to a
+               fragment that is gone; or the record is damaged, or of a kind that this
+               release does not know
 
-A row that was deleted after the last compaction still has an address; whether it
+The answers are about the latest version, or the one that --version names. A row that was deleted after the last compaction still has an address; whether it
 is alive is for the table to say.`,
 		Example: `  rehome translate ./t.lance 0:17 4294967299
   cut -f1 old-addresses.tsv | rehome translate ./t.lance -`,
 		Args: atLeast(2, "a TABLE and at least one ADDR, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.translate(cmd.Context(), args[0], args[1:])
+			return a.translate(cmd.Context(), args[0], version, args[1:])
 		},
 	}
+	cmd.Flags().Uint64Var(&version, "version", 0, "where the rows are in version `N` instead of the latest")
+	return cmd
 }
 
-func (a *app) translate(ctx context.Context, location string, addrs []string) error {
+func (a *app) translate(ctx context.Context, location string, version uint64, addrs []string) error {
 	// Before the table is opened: a typing error is the first thing to hear of.
 	for _, s := range addrs {
 		if s == "-" {
@@ -86,7 +102,7 @@ func (a *app) translate(ctx context.Context, location string, addrs []string) er
 			return &usageError{err}
 		}
 	}
-	ss, err := a.load(ctx, location, 0)
+	ss, err := a.load(ctx, location, version)
 	if err != nil {
 		return err
 	}
@@ -98,16 +114,16 @@ func (a *app) translate(ctx context.Context, location string, addrs []string) er
 	if err := h.CheckComplete(); err != nil {
 		fmt.Fprintf(a.Stderr, "rehome: rows that went through a part of the fragment reuse index are untranslatable: %s\n", oneLine(err))
 	}
-	history := h.Translator()
+	r := remap.New(h, remap.Options{Current: ss.snapshot})
 	if a.json {
-		return a.translateJSON(ctx, history, addrs)
+		return a.translateJSON(ctx, r, ss.snapshot.Version, addrs)
 	}
 	// Answered as the questions come: a list of millions is not held.
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
 	for addr, err := range a.addresses(ctx, addrs) {
 		var t translation
 		if err == nil {
-			t, err = newTranslation(history, addr)
+			t, err = newTranslation(ctx, r, addr)
 		}
 		if err == nil {
 			_, err = out.WriteString(line(t))
@@ -124,18 +140,21 @@ func line(t translation) string {
 	if t.To != nil {
 		s += "\t" + t.To.String()
 	}
+	if t.Reason != "" {
+		s += "\t\t" + t.Reason // nowhere, because
+	}
 	return s + "\n"
 }
 
 // translateJSON prints all answers or, if a question is none, only the error.
-func (a *app) translateJSON(ctx context.Context, h *fri.Translator, args []string) error {
+func (a *app) translateJSON(ctx context.Context, r *remap.Remapper, version uint64, args []string) error {
 	var doc []byte
-	separator := "[\n  "
+	separator := "[\n    "
 	for addr, err := range a.addresses(ctx, args) {
 		if err != nil {
 			return err
 		}
-		t, err := newTranslation(h, addr)
+		t, err := newTranslation(ctx, r, addr)
 		if err != nil {
 			return err
 		}
@@ -144,12 +163,14 @@ func (a *app) translateJSON(ctx context.Context, h *fri.Translator, args []strin
 			return err
 		}
 		doc = append(append(doc, separator...), b...)
-		separator = ",\n  "
+		separator = ",\n    "
 	}
 	if doc == nil {
 		doc = []byte("[")
+	} else {
+		doc = append(doc, "\n  "...)
 	}
-	_, err := a.Stdout.Write(append(doc, "\n]\n"...))
+	_, err := fmt.Fprintf(a.Stdout, "{\n  \"version\": %d,\n  \"addresses\": %s]\n}\n", version, doc)
 	return err
 }
 

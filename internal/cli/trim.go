@@ -22,7 +22,11 @@ in doubt stays. If nothing is left, the fragment reuse index is removed. Only
 metadata is written, and other writers may go on.
 
 Row addresses that somebody outside the table stored cannot be translated across
-what was dropped. --retain-versions and --reader-window leave room for that.`,
+what was dropped. --retain-versions and --reader-window leave room for that.
+
+A part of it may be damaged: no row can be followed through that, and stock engines
+may take its rows for deleted. --drop-damaged drops it. The rows are then scanned
+where an index would have been read through it, until that is built again.`,
 		Example: `  rehome trim ./t.lance --dry-run
   rehome trim ./t.lance --reader-window 24h`,
 		Args: exactly("a TABLE"),
@@ -44,6 +48,7 @@ what was dropped. --retain-versions and --reader-window leave room for that.`,
 	}
 	cmd.Flags().Uint64Var(&opts.RetainVersions, "retain-versions", 0, "keep row addresses of the last `N` versions translatable")
 	cmd.Flags().DurationVar(&opts.ReaderWindow, "reader-window", 0, "keep row addresses translatable for so long after they changed, for example 24h")
+	cmd.Flags().BoolVar(&opts.DropDamaged, "drop-damaged", false, "drop also what is damaged, whoever needs it: no row can be followed through it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be dropped and why not, write nothing")
 	return cmd
 }
@@ -76,6 +81,7 @@ func printTrim(p *printer, r compaction.TrimReport, dryRun bool) error {
 	}
 	p.f("\n")
 	var rows [][]string
+	damaged := false // and kept
 	for i, t := range r.Transitions {
 		why := "dropped"
 		switch {
@@ -84,13 +90,19 @@ func printTrim(p *printer, r compaction.TrimReport, dryRun bool) error {
 		case dryRun:
 			why = "would be dropped"
 		}
-		version := "-"
-		if t.Committed > 0 {
-			version = strconv.FormatUint(t.Committed, 10)
+		if t.Damage != "" {
+			why += ", damaged"
+			damaged = damaged || !t.Dropped
 		}
-		rows = append(rows, []string{strconv.Itoa(i + 1), version, idRanges(sorted(t.Sources)), orNothing(idRanges(sorted(t.Destinations))), why})
+		if t.CommitUnknown != "" {
+			why += "; " + t.CommitUnknown
+		}
+		rows = append(rows, []string{strconv.Itoa(i + 1), versionOrNone(t.Committed), idRanges(sorted(t.Sources)), orNothing(idRanges(sorted(t.Destinations))), why})
 	}
 	p.table([]string{"#", "VERSION", "FRAGMENTS", "BECAME", ""}, rows)
+	if damaged {
+		p.f("\n--drop-damaged drops what is damaged, too: no row can be followed through it.\n")
+	}
 	return p.err
 }
 

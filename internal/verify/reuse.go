@@ -29,9 +29,9 @@ func (r *run) reuse(ctx context.Context) error {
 	}
 	// Decoding checks that the transitions are a history, and leaves the bitmaps of
 	// survivors for later.
-	h, err := fri.Decode(content, s.Reuse.IndexVersion)
+	h, err := fri.Recover(content, s.Reuse.IndexVersion)
 	if err == nil {
-		err = h.Validate()
+		h, err = h.SetAsideDamage()
 	}
 	if err != nil {
 		r.problem("fri", reuseIndex, err)
@@ -40,6 +40,10 @@ func (r *run) reuse(ctx context.Context) error {
 	for i, t := range h.All() {
 		r.report.Checked[Transitions]++
 		where := fmt.Sprintf("%s transition %d", reuseIndex, i)
+		if damage := h.Damage(i); damage != nil {
+			r.problem("fri", where, damage)
+			continue // what it says of fragments is not believed
+		}
 		for _, d := range t.Sources() {
 			if _, ok := s.Fragment(d.ID); ok {
 				r.problemf("fri", where, "fragment %d is said to be rewritten and is in the table", d.ID)
@@ -65,6 +69,9 @@ func (r *run) reuse(ctx context.Context) error {
 // checked the counts, and this checks that what they lead to can be there.
 func (r *run) translations(h *fri.History) {
 	for i, t := range h.All() {
+		if !t.Followed() {
+			continue
+		}
 		for _, d := range t.Sources() {
 			for _, offset := range []uint64{0, d.PhysicalRows - 1} {
 				old := table.NewRowAddr(d.ID, uint32(offset))
