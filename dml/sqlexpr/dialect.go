@@ -21,6 +21,8 @@ import (
 //	a IS DISTINCT FROM b      a != b   and a mark "nulls are equal"
 //	date 'x'                  CAST("x" AS `date`)
 //	CAST(a AS decimal(3,1))   CAST(a AS `decimal(3,1)`)
+//	a::int                    CAST(a AS `int`), see rewriteCasts
+//	current_date              `current_date`()
 //
 // (Names have one letter more, see unquotedName.) A mark stands at an offset of the
 // output; the conversion of the tree takes it up at the node around it, and a mark
@@ -188,8 +190,6 @@ func (t *translation) symbol(tok token) error {
 			return err
 		}
 		t.emit(tok.at, "*")
-	case "::":
-		return t.src.unsupportedf(tok.at, "casts written :: (use CAST)")
 	case "~", "!~", "~*", "!~*", "!~~":
 		return t.src.unsupportedf(tok.at, "the operator %s (use regexp_like)", tok.val)
 	case "<=>":
@@ -285,7 +285,19 @@ func (t *translation) word(tokens []token, i int) (int, error) {
 		}
 	}
 	t.name(tok)
+	if calledBare[tok.upper] && !after(tokens, i, ".") && !after(tokens, i, "(") {
+		t.emit(tok.at, "()")
+	}
 	return 1, nil
+}
+
+// calledBare are the functions that SQL calls without brackets. A column of such a name
+// is written in backticks.
+var calledBare = map[string]bool{"CURRENT_DATE": true, "CURRENT_TIMESTAMP": true, "CURRENT_TIME": true}
+
+// after says whether the token at i is followed by a symbol.
+func after(tokens []token, i int, symbol string) bool {
+	return i+1 < len(tokens) && tokens[i+1].is(symbol)
 }
 
 // The letters before names in the translation.

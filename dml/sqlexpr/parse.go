@@ -40,6 +40,10 @@ func parse(src source, tokens []token) (e expr, err error) {
 	if len(tokens) == 0 {
 		return nil, src.errorf(span{len(src.sql), len(src.sql)}, "an expression is expected")
 	}
+	tokens, err = rewriteCasts(src, tokens)
+	if err != nil {
+		return nil, err
+	}
 	t, err := translate(src, tokens)
 	if err != nil {
 		return nil, err
