@@ -21,7 +21,7 @@
 //     DISTINCT FROM, [NOT] IN BETWEEN LIKE ILIKE [ESCAPE], + - * / % << >> ||.
 //     Comparisons do not chain.
 //   - a.b and a['b'] are fields of a struct, a[1] is the first value of a list.
-//   - CASE, CAST and TRY_CAST, date '2020-01-01', timestamp '2020-01-01 12:00:00',
+//   - CASE, CAST, TRY_CAST and x::type, date '2020-01-01', timestamp '2020-01-01 12:00:00',
 //     decimal(10,2) '1.50', x'00ff', ['a', 'b'].
 //   - Functions: see functions.go, or the message for one that there is not.
 //

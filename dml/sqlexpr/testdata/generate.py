@@ -4,6 +4,7 @@
 
 rows.arrow        the table that everything is evaluated on
 predicates.txt    conditions; below each, after "engine:", the ids of the rows that match, or "error"
+beside.txt        more of these
 expressions.txt   expressions; below each the type of the values, or "error"
 expressions.arrow their values, one column each, named by the expression
 
@@ -145,6 +146,7 @@ def main():
             return str(v.type)
 
         refresh("predicates.txt", matching)
+        refresh("beside.txt", matching)
         refresh("expressions.txt", evaluated)
         out = pa.table(values)
         with pa.OSFile(os.path.join(HERE, "expressions.arrow"), "wb") as sink, pa.ipc.new_file(sink, out.schema) as w:
