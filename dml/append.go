@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/rehome-db/rehome/internal/arrowcheck"
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
@@ -14,7 +15,8 @@ import (
 type Append struct {
 	// Rows are the rows to be added, in batches that have the same columns of the
 	// table, in any order: all of them or some. Those that they do not have are null
-	// in the new rows. It is read once.
+	// in the new rows. It is read once. Each batch is checked: arrays that are not whole
+	// and values that other engines cannot read are refused.
 	Rows iter.Seq2[arrow.RecordBatch, error]
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
@@ -66,6 +68,9 @@ func (a Append) rows(r reader) iter.Seq2[table.Batch, error] {
 	return func(yield func(table.Batch, error) bool) {
 		var l layout
 		for rec, err := range a.Rows {
+			if err == nil {
+				err = arrowcheck.Record(rec)
+			}
 			if err == nil && l.has == nil {
 				if l, err = layoutOf(r.snapshot.Schema, rec.Schema()); err == nil {
 					err = l.canInsert()

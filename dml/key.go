@@ -14,9 +14,10 @@ import (
 )
 
 // keyReader makes comparable keys of the key columns of a batch: two rows have equal
-// keys, none of them null, exactly if they have equal bytes. Floating point numbers
-// are compared by their bits, as the stock engine does: a NaN is equal to itself, and
-// 0.0 and -0.0 are two keys.
+// keys, none of them null, exactly if they have equal bytes. All NaN are one key, whatever
+// their bits: what NaN a program writes is not its choice (JSON has one, and processors
+// make another), and a table must match itself. The zeros are two keys, as in stock
+// engines.
 type keyReader struct {
 	names   []string
 	columns []arrow.Array
@@ -116,13 +117,29 @@ func partOf(c arrow.Array) (keyPart, error) {
 		return func(buf []byte, i int) []byte { return appendText(buf, c.Value(i)) }, nil
 	case *array.LargeBinary:
 		return func(buf []byte, i int) []byte { return appendText(buf, c.Value(i)) }, nil
+	case *array.Float16:
+		return func(buf []byte, i int) []byte {
+			v := c.Value(i).Uint16()
+			if v&0x7fff > 0x7c00 {
+				v = 0x7e00
+			}
+			return binary.LittleEndian.AppendUint16(buf, v)
+		}, nil
 	case *array.Float32:
 		return func(buf []byte, i int) []byte {
-			return binary.LittleEndian.AppendUint32(buf, math.Float32bits(c.Value(i)))
+			v := math.Float32bits(c.Value(i))
+			if v&(1<<31-1) > 0x7f800000 {
+				v = 0x7fc00000
+			}
+			return binary.LittleEndian.AppendUint32(buf, v)
 		}, nil
 	case *array.Float64:
 		return func(buf []byte, i int) []byte {
-			return binary.LittleEndian.AppendUint64(buf, math.Float64bits(c.Value(i)))
+			v := math.Float64bits(c.Value(i))
+			if v&(1<<63-1) > 0x7ff0<<48 {
+				v = 0x7ff8 << 48
+			}
+			return binary.LittleEndian.AppendUint64(buf, v)
 		}, nil
 	case *array.Dictionary:
 		value, err := partOf(c.Dictionary())

@@ -67,10 +67,10 @@ const (
 // zero values of the clauses are the stock engine's defaults: find or create.
 //
 // Rows match if their key columns are equal. A key with a null in it is equal to
-// none, so that such source rows are inserted; floating point numbers are equal if
-// their bits are. A row of the table that matches is updated by writing it anew,
-// whole, and deleting the old one; it stays the same row in a table with stable row
-// ids.
+// none, so that such source rows are inserted; all NaN are equal,
+// whatever their bits, and 0.0 is not equal to -0.0. A row of the table that matches is
+// updated by writing it anew, whole, and deleting the old one; it stays the same row in
+// a table with stable row ids.
 //
 // The source and a table of its keys are held in memory; the table is streamed. Of
 // it the key columns are read, those that conditions look at, and, of the rows that

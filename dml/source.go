@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/rehome-db/rehome/internal/arrowcheck"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -143,6 +144,9 @@ func (src *source) read(ctx context.Context, schema table.Schema, rows iter.Seq2
 	for rec, err := range rows {
 		if err == nil {
 			err = ctx.Err()
+		}
+		if err == nil {
+			err = arrowcheck.Record(rec)
 		}
 		if err == nil && src.has == nil {
 			src.layout, err = layoutOf(schema, rec.Schema())

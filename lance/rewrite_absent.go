@@ -137,7 +137,7 @@ func (r *rewriteRun) takeAbsent(ctx context.Context, f *rewriteFile, s *rewriteS
 	if err == nil {
 		take := func(c *level.Cursor, n int) error { return to.TakeAbsent(c, n, a.shared) }
 		perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
-		err = r.reencode(ctx, f, column, r.group.leaves[a.sibling], s.runs, perRow, take)
+		err = r.reencode(ctx, f, column, r.group.leaves[a.sibling], s.runs, perRow, nil, take)
 	}
 	if err != nil {
 		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)

@@ -40,6 +40,9 @@ type rewriteRun struct {
 	// writes pages for the others.
 	spare chan struct{}
 	aside *errgroup.Group
+	// hiddenText are the leaves that have text which is not UTF-8 in no live row.
+	textMu     sync.Mutex
+	hiddenText map[textKey]bool
 }
 
 // rewriteFile is one output. It exists from its first task on, and the last task
@@ -201,16 +204,30 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	if err != nil {
 		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
 	}
+	key := textKey{s.source, leaf}
+	var check func(*level.Block) error
+	if isText(as) {
+		check = func(b *level.Block) error { return r.checkText(ctx, key, b) }
+	}
+	checks := pageChecks{run: r}
+	defer func() {
+		if failed := checks.wait(); err == nil && failed != nil {
+			err = fmt.Errorf("fragment %d: %w", source.fragment.ID, failed)
+		}
+	}()
 	for _, p := range copyParts(column, s.runs, may) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if p.page >= 0 {
+			if check != nil && len(f.plan.slices) > 1 {
+				checks.page(ctx, key, column, p.page)
+			}
 			of.retain() // until the page was read
 			err = to.CopyPage(column, p.page, of.release)
 			r.blockDone(f, to.CopyBytes(column, p.page))
 		} else {
-			err = r.reencode(ctx, f, column, as, p.runs, perRow, take)
+			err = r.reencode(ctx, f, column, as, p.runs, perRow, check, take)
 		}
 		if err != nil {
 			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
@@ -222,12 +239,16 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 // takeRows is what appends the next n rows at a cursor to a column.
 type takeRows func(c *level.Cursor, n int) error
 
-// reencode decodes the pages that runs lie in and gathers their rows.
-func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf schema.Leaf, runs []rowRun, perRow float64, take takeRows) error {
+// reencode decodes the pages that runs lie in, lets check, if any, look at each block, and
+// gathers their rows.
+func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf schema.Leaf, runs []rowRun, perRow float64, check func(*level.Block) error, take takeRows) error {
 	row := runs[0].start // the next block's first
 	for block, err := range column.BlocksRange(ctx, leaf, row, runs[len(runs)-1].end) {
 		if err == nil {
 			err = ctx.Err()
+		}
+		if err == nil && check != nil {
+			err = check(block)
 		}
 		if err == nil {
 			runs, err = takeRuns(take, block, row, runs)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/rehome-db/rehome/internal/arrowcheck"
+	"github.com/rehome-db/rehome/internal/recovered"
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
@@ -29,7 +31,8 @@ const (
 )
 
 // WriteFragments implements table.FragmentWriter. Files have the format of the
-// table's latest version.
+// table's latest version. Rows that stock engines could not read again (package
+// arrowcheck has the list) are refused.
 func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
 	if err := e.check(ctx); err != nil {
 		return table.Written{}, err
@@ -37,7 +40,7 @@ func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.S
 	w := fragmentWriter{engine: e, opts: withDefaults(opts), ratio: 1}
 	err := w.open(ctx, s)
 	if err == nil {
-		err = w.writeAll(ctx, rows)
+		err = w.writeSafely(ctx, rows)
 	}
 	if err != nil {
 		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", e.store, err)
@@ -99,6 +102,18 @@ func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
 	return err
 }
 
+// writeSafely is writeAll where a panic, of the rows' source too, is an error, so that
+// files are not left behind.
+func (w *fragmentWriter) writeSafely(ctx context.Context, rows iter.Seq2[table.Batch, error]) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.abort()) // nothing is left to abort but after a panic
+		}
+	}()
+	defer recovered.Into(&err)
+	return w.writeAll(ctx, rows)
+}
+
 func (w *fragmentWriter) writeAll(ctx context.Context, rows iter.Seq2[table.Batch, error]) error {
 	for batch, err := range rows {
 		if err == nil {
@@ -117,6 +132,9 @@ func (w *fragmentWriter) writeAll(ctx context.Context, rows iter.Seq2[table.Batc
 func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error {
 	if int(rec.NumCols()) != len(w.schema.Fields) {
 		return fmt.Errorf("a batch of %d columns for a schema of %d", rec.NumCols(), len(w.schema.Fields))
+	}
+	if err := arrowcheck.Record(rec); err != nil {
+		return fmt.Errorf("rows that other engines could not read: %w", err)
 	}
 	for at := int64(0); at < rec.NumRows(); {
 		if w.file == nil {

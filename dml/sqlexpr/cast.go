@@ -178,6 +178,9 @@ func toFloat(from arrow.DataType) conversion {
 			if err != nil && !errors.Is(err, strconv.ErrRange) || strings.ContainsAny(c.s, "_xX") {
 				return cell{}, fmt.Errorf("%q is not a number", c.s)
 			}
+			if math.IsNaN(v) {
+				v = math.Float64frombits(0x7ff8 << 48) // as the engine has it; Go's has a bit more
+			}
 			return cell{f: v}, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rehome-db/rehome/internal/recovered"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -102,11 +103,21 @@ func Run(ctx context.Context, opts Options, args []string) int {
 	opts.ensureDefaults()
 	root := New(opts)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := executeSafely(ctx, root)
 	if err != nil {
 		report(opts, err, wantsJSON(args))
 	}
+	var stopped *recovered.Error
+	if errors.As(err, &stopped) && (slices.Contains(args, "-v") || slices.Contains(args, "--verbose")) {
+		fmt.Fprintf(opts.Stderr, "%s\n", stopped.Stack)
+	}
 	return ExitCode(err)
+}
+
+// executeSafely runs the command, and makes an error of a panic.
+func executeSafely(ctx context.Context, root *cobra.Command) (err error) {
+	defer recovered.Into(&err)
+	return root.ExecuteContext(ctx)
 }
 
 // report prints an error the way that the caller asked for.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,10 @@ import (
 	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"github.com/rehome-db/rehome/internal/arrowcheck"
+	"github.com/rehome-db/rehome/internal/arrowipc"
+	"github.com/rehome-db/rehome/internal/recovered"
 	"github.com/rehome-db/rehome/internal/rowjson"
 )
 
@@ -53,20 +56,26 @@ var (
 )
 
 // rows yields the rows, which are read once. JSON is read as values of the given
-// schema's columns; Arrow has types of its own.
+// schema's columns; Arrow has types of its own. Each batch was checked: its arrays are
+// whole, and their values are values of their types. What is wrong with the file is an
+// error that names it, and never says that the table is damaged.
 func (r *rowFile) rows(schema *arrow.Schema) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		batches, closing, err := r.open(schema)
+		batches, err := r.open(schema)
 		if err != nil {
-			yield(nil, fmt.Errorf("%s: %w", r.name, err))
+			yield(nil, r.wrong(err))
 			return
 		}
-		defer closing()
+		before := int64(0) // rows of the batches before
 		for rec, err := range batches {
+			if err == nil {
+				err = checkRows(rec, before)
+			}
 			if err != nil {
-				yield(nil, fmt.Errorf("%s: %w", r.name, err))
+				yield(nil, r.wrong(err))
 				return
 			}
+			before += rec.NumRows()
 			if !yield(rec, nil) {
 				return
 			}
@@ -74,51 +83,80 @@ func (r *rowFile) rows(schema *arrow.Schema) iter.Seq2[arrow.RecordBatch, error]
 	}
 }
 
-func (r *rowFile) open(schema *arrow.Schema) (batches iter.Seq2[arrow.RecordBatch, error], closing func(), err error) {
+// checkRows checks a batch, and says which row of the file is wrong. As people count
+// them, the first is row 1.
+func checkRows(rec arrow.RecordBatch, before int64) error {
+	err := arrowcheck.Record(rec)
+	var wrong *arrowcheck.Error
+	if errors.As(err, &wrong) && wrong.Row >= 0 {
+		return fmt.Errorf("row %d, column %q: %s", before+int64(wrong.Row)+1, wrong.Column, wrong.Reason)
+	}
+	return err
+}
+
+// inputError is something wrong with a file of rows. It hides what kind of error that
+// is: an input cannot make the table damaged, or unsupported.
+type inputError struct {
+	file string
+	err  error
+}
+
+func (e *inputError) Error() string { return fmt.Sprintf("%s: %v", e.file, e.err) }
+
+// Unwrap returns errors in how the command was used, cancellation, and panics.
+func (e *inputError) Unwrap() error {
+	var usage *usageError
+	var stopped *recovered.Error
+	if errors.As(e.err, &usage) || errors.As(e.err, &stopped) || errors.Is(e.err, context.Canceled) {
+		return e.err
+	}
+	return nil
+}
+
+func (r *rowFile) wrong(err error) error { return &inputError{r.name, err} }
+
+// blame names the file in an error that is a panic: it was the file that was new.
+func (r *rowFile) blame(err error) error {
+	var stopped *recovered.Error
+	var known *inputError
+	if !errors.As(err, &stopped) || errors.As(err, &known) {
+		return err
+	}
+	return fmt.Errorf("while the rows of %s were taken in (with --verbose: where; please report it): %w", r.name, err)
+}
+
+func (r *rowFile) open(schema *arrow.Schema) (iter.Seq2[arrow.RecordBatch, error], error) {
 	begins, err := r.in.Peek(len(arrowFile))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case bytes.HasPrefix(begins, parquetFile):
-		return nil, nil, usagef("Parquet is not read: want JSON lines, or an Arrow IPC file or stream")
+		return nil, usagef("Parquet is not read: want JSON lines, or an Arrow IPC file or stream")
 	case bytes.HasPrefix(begins, arrowFile):
-		if r.file == nil {
-			return nil, nil, usagef("an Arrow IPC file cannot be read from a pipe: name the file, or send a stream")
-		}
-		in, err := ipc.NewFileReader(r.file)
+		size, err := r.size()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return func(yield func(arrow.RecordBatch, error) bool) {
-			for i := range in.NumRecords() {
-				rec, err := in.RecordBatchAt(i)
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				more := yield(rec, nil)
-				rec.Release()
-				if !more {
-					return
-				}
-			}
-		}, func() { in.Close() }, nil
+		return arrowipc.File(r.file, size), nil
 	case bytes.HasPrefix(begins, arrowStream):
-		in, err := ipc.NewReader(r.in)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(yield func(arrow.RecordBatch, error) bool) {
-			for in.Next() {
-				if !yield(in.RecordBatch(), nil) {
-					return
-				}
-			}
-			if err := in.Err(); err != nil {
-				yield(nil, err)
-			}
-		}, in.Release, nil
+		return arrowipc.Stream(r.in), nil
 	}
-	return rowjson.NewDecoder(r.in, schema).Batches(), func() {}, nil
+	return rowjson.NewDecoder(r.in, schema).Batches(), nil
+}
+
+// size is the number of bytes of a file that can be read anywhere.
+func (r *rowFile) size() (int64, error) {
+	const pipe = "an Arrow IPC file cannot be read from a pipe: name the file, or send a stream"
+	if r.file == nil {
+		return 0, usagef(pipe)
+	}
+	info, err := r.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, usagef(pipe)
+	}
+	return info.Size(), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rehome-db/rehome/dml"
+	"github.com/rehome-db/rehome/internal/recovered"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -45,7 +46,7 @@ Without rows it is refused together with --delete-not-in-source.
   rehome upsert ./t.lance rows.arrow --on shop,sku --when-not-matched nothing
   rehome upsert ./t.lance today.jsonl --on id --delete-not-in-source --where "day = date '2024-05-01'"`,
 		Args: exactly("a TABLE", "a FILE (- for standard input)"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			m, err := f.merge(cmd)
 			if err != nil {
 				return err
@@ -55,6 +56,8 @@ Without rows it is refused together with --delete-not-in-source.
 				return err
 			}
 			defer in.close()
+			defer func() { err = in.blame(err) }()
+			defer recovered.Into(&err)
 			return a.runChange(cmd.Context(), args[0], f.changeFlags, func(schema table.Schema, ev dml.Events) (change, error) {
 				if err := checkColumns("--on", f.on, schema); err != nil {
 					return nil, err

@@ -43,6 +43,10 @@ var Rules = []Rule{
 	// Leaves: bytes and sets, no tables.
 	{Package: "internal/roaringbytes"},
 	{Package: "internal/gather", May: []string{"table", arrow}},
+	// What comes from outside is looked at before it is used.
+	{Package: "internal/arrowcheck", May: []string{arrow}},
+	{Package: "internal/recovered"},
+	{Package: "internal/arrowipc", May: []string{"internal/recovered", arrow, zstd, lz4}, Tests: []string{"internal/arrowcheck"}},
 	{Package: "deletion", May: []string{"internal/roaringbytes", roaring, arrow, zstd}},
 	// The fragment reuse index knows addresses, not engines. Its one message is
 	// read and written by hand, so the protobuf runtime stays out.
@@ -58,7 +62,7 @@ var Rules = []Rule{
 	// is what makes it usable with another engine.
 	{Package: "compaction", May: []string{"table", "deletion", "fri", "commit", "rebase", uuid, errgroup}},
 	// Row changes drive an engine through table, too.
-	{Package: "dml", May: []string{"table", "deletion", "commit", "rebase", "internal/gather", arrow, uuid, errgroup}, Tests: []string{"compaction", "lance", "lance/store/...", "dml/sqlexpr"}},
+	{Package: "dml", May: []string{"table", "deletion", "commit", "rebase", "internal/arrowcheck", "internal/gather", arrow, uuid, errgroup}, Tests: []string{"compaction", "lance", "lance/store/...", "dml/sqlexpr"}},
 	// What SQL text means. Of Arrow, not the compute kernels: they weigh more than the
 	// rest of the module (docs/libraries.md).
 	{Package: "dml/sqlexpr", May: []string{"table", "dml", "internal/gather", memefish, arrowSchema, arrowSchema + "/array", arrowSchema + "/bitutil",
@@ -69,7 +73,7 @@ var Rules = []Rule{
 
 	// The Lance engine may use all of the above. Within it, the file format and the
 	// stores know nothing of versions and of each other.
-	{Package: "lance", May: []string{"table", "deletion", "fri", "remap", "commit", "rebase", "dml", "compaction", "internal/roaringbytes", "lance/...", arrow, roaring, protobuf, uuid, errgroup}},
+	{Package: "lance", May: []string{"table", "deletion", "fri", "remap", "commit", "rebase", "dml", "compaction", "internal/arrowcheck", "internal/recovered", "internal/roaringbytes", "lance/...", arrow, roaring, protobuf, uuid, errgroup}},
 	{Package: "lance/store/...", May: []string{"table", "lance/store/...", unix}},
 	{Package: "lance/store/storetest", May: []string{"table", "lance/store/...", testify}},
 	{Package: "lance/manifest", May: []string{"table", "internal/roaringbytes", "lance/store", "lance/schema", "lance/internal/pb/...", roaring, protobuf}, Tests: []string{"lance/..."}},
@@ -84,7 +88,7 @@ var Rules = []Rule{
 
 	// Shared by commands and tests; engine-neutral.
 	{Package: "internal/rowjson", May: []string{"table", "internal/gather", arrow}},
-	{Package: "internal/verify", May: []string{"table", "deletion", "fri", errgroup}, Tests: []string{"compaction"}},
+	{Package: "internal/verify", May: []string{"table", "deletion", "fri", "internal/arrowcheck", errgroup}, Tests: []string{"compaction"}},
 	{Package: "internal/testtable", May: []string{testify}},
 	{Package: "internal/lint"},
 	// The top: whatever it takes. Nothing may import these but each other.

@@ -57,6 +57,9 @@ func numberAppender(t arrow.DataType, b array.Builder) appender {
 	case *array.Float64Builder:
 		return floatAppender(t, func(text string) error {
 			v, err := strconv.ParseFloat(text, 64)
+			if math.IsNaN(v) {
+				v = engineNaN
+			}
 			b.Append(v)
 			return err
 		})
@@ -154,6 +157,10 @@ func floatAppender(t arrow.DataType, add func(text string) error) appender {
 }
 
 const halfInfinity = 0x7c00
+
+// engineNaN is the NaN that engines write; that of Go's strconv and math has a bit more,
+// and stock engines compare keys by their bits. Rounded to fewer bits both are the same.
+var engineNaN = math.Float64frombits(0x7ff8 << 48)
 
 // doubleToHalf rounds to the nearest IEEE 754 binary16, ties to even. (arrow-go's
 // float16.New cuts bits off and knows no subnormals.)

@@ -466,3 +466,16 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// The NaN that is read is the one that engines write, because stock engines compare
+// keys by their bits.
+func TestReport04NaNHasTheBitsOfEngines(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "h", Type: arrow.FixedWidthTypes.Float16}, {Name: "f", Type: arrow.PrimitiveTypes.Float32}, {Name: "d", Type: arrow.PrimitiveTypes.Float64},
+	}, nil)
+	rec, err := rowjson.NewDecoder(strings.NewReader(`{"h":"NaN","f":"NaN","d":"NaN"}`), schema).Read()
+	require.NoError(t, err)
+	require.Equal(t, uint16(0x7e00), rec.Column(0).(*array.Float16).Value(0).Uint16())
+	require.Equal(t, uint32(0x7fc00000), math.Float32bits(rec.Column(1).(*array.Float32).Value(0)))
+	require.Equal(t, uint64(0x7ff8<<48), math.Float64bits(rec.Column(2).(*array.Float64).Value(0)))
+}

@@ -1,0 +1,36 @@
+// Package recovered turns panics of libraries into errors.
+//
+// A library that is given bytes of unknown origin can index beyond them in a place that
+// nobody checked. That must not end the program in the middle of writing: whoever calls
+// such a library defers [Into], and cleans up as after any other error. Panics of other
+// goroutines are out of reach.
+package recovered
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Error is a panic that was stopped.
+type Error struct {
+	Value any
+	// Stack is where it happened.
+	Stack []byte
+}
+
+// Error says what the panic said.
+func (e *Error) Error() string { return fmt.Sprintf("internal error: %v", e.Value) }
+
+// Unwrap returns the error that the panic was raised with, nil if it was none.
+func (e *Error) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Into replaces what err points to by an [*Error] if the goroutine is panicking, and
+// stops the panic. It is to be deferred itself.
+func Into(err *error) {
+	if p := recover(); p != nil {
+		*err = &Error{Value: p, Stack: debug.Stack()}
+	}
+}
