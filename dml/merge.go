@@ -261,7 +261,11 @@ func (m MergeInsert) prepare(r reader, on []string, src *source) (*join, error) 
 	j := &join{reader: r, MergeInsert: m, on: on, source: src, schema: s.Arrow(), columns: on}
 	// Of a source without rows not even the columns are known.
 	if m.UpdateIf != nil && src.rows > 0 {
-		names, err := m.UpdateIf.Columns(pairSchema(src.layout))
+		pair := pairSchema(src.layout)
+		names, err := m.UpdateIf.Columns(pair)
+		if err == nil {
+			err = noPositions(pair, names)
+		}
 		if err != nil {
 			return nil, r.errorf("merge insert: the condition for updates: %w", err)
 		}
@@ -276,6 +280,9 @@ func (m MergeInsert) prepare(r reader, on []string, src *source) (*join, error) 
 	}
 	if m.DeleteIf != nil {
 		names, err := m.DeleteIf.Columns(s)
+		if err == nil {
+			err = noPositions(s, names)
+		}
 		if err != nil {
 			return nil, r.errorf("merge insert: the condition for deletes: %w", err)
 		}

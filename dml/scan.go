@@ -69,8 +69,12 @@ func (r reader) matching(ctx context.Context, where Predicate, threads int) (reb
 	if err != nil {
 		return nil, r.errorf("the condition: %w", err)
 	}
+	positions, columns, err := NewPositions(r.engine, r.snapshot, columns)
+	if err != nil {
+		return nil, err
+	}
 	find := func(ctx context.Context, f table.Fragment, m *meter) (*deletion.Vector, error) {
-		return r.matchingOf(ctx, f.ID, columns, where, m)
+		return r.matchingOf(ctx, f.ID, columns, positions, where, m)
 	}
 	if d, ok := where.(Decider); ok {
 		switch matches, decided := d.Decide(r.snapshot.Schema); {
@@ -104,13 +108,18 @@ func (r reader) matching(ctx context.Context, where Predicate, threads int) (reb
 }
 
 // matchingOf is matching for one fragment.
-func (r reader) matchingOf(ctx context.Context, id table.FragmentID, columns []string, where Predicate, m *meter) (*deletion.Vector, error) {
+func (r reader) matchingOf(ctx context.Context, id table.FragmentID, columns []string, positions Positions, where Predicate, m *meter) (*deletion.Vector, error) {
 	var found deletion.Builder
 	for batch, err := range r.scan(ctx, columns, id) {
 		if err != nil {
 			return nil, r.errorf("%w", err)
 		}
-		hit, err := r.match(ctx, where, batch.Record)
+		rec, err := positions.Add(ctx, batch)
+		if err != nil {
+			return nil, r.errorf("the condition: %w", err)
+		}
+		hit, err := r.match(ctx, where, rec)
+		rec.Release()
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/rehome-db/rehome/dml"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -30,6 +31,8 @@ type binder struct {
 	src     source
 	schema  *arrow.Schema
 	columns []string // that were used, in order
+	// positions says that _rowid and _rowaddr can be looked at, too.
+	positions bool
 }
 
 // bindRoot binds a whole statement. Its outermost arithmetic is special, as in Lance:
@@ -192,6 +195,9 @@ func (b *binder) find(name string, quoted bool, at span) (int, error) {
 
 func (b *binder) column(e *column) (*node, error) {
 	i, err := b.find(e.name, e.quoted, e.span)
+	if name, ok := position(e); err != nil && b.positions && ok {
+		return b.position(e.span, name), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -204,6 +210,27 @@ func (b *binder) column(e *column) (*node, error) {
 		return vector{a, false}, err
 	}}
 	return n, nil
+}
+
+// position says whether a name is that of a row's position, unless a column has it.
+func position(e *column) (string, bool) {
+	for _, name := range []string{dml.RowIDColumn, dml.RowAddrColumn} {
+		if e.name == name || !e.quoted && strings.EqualFold(e.name, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// position is a column that the table does not have. The records that the condition is
+// asked about do, so that it is bound again, and found.
+func (b *binder) position(at span, name string) *node {
+	if !slices.Contains(b.columns, name) {
+		b.columns = append(b.columns, name)
+	}
+	return &node{at: at, typ: arrow.PrimitiveTypes.Uint64, eval: func(*frame) (vector, error) {
+		return vector{}, fmt.Errorf("the rows have no %s", name)
+	}}
 }
 
 // plain unpacks dictionaries, which nothing but a bare column keeps.

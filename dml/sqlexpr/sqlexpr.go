@@ -38,7 +38,8 @@ func ParsePredicate(text string) (*Predicate, error) {
 }
 
 // Columns implements [dml.Predicate]: it checks the predicate against a schema and
-// returns the top-level columns that it looks at, in the order of their first use.
+// returns the top-level columns that it looks at, in the order of their first use; of
+// _rowid and _rowaddr these names, see [dml.Positions].
 // An unknown column is table.ErrNotFound, and the message lists those with similar
 // names; what is not handled is table.ErrUnsupported.
 func (p *Predicate) Columns(s table.Schema) ([]string, error) { return p.columns(s) }
@@ -156,7 +157,7 @@ func (s *statement) bind(schema *arrow.Schema) (b *bound, err error) {
 		return b, nil
 	}
 	defer s.recover(&err)
-	bd := &binder{src: s.src, schema: schema}
+	bd := &binder{src: s.src, schema: schema, positions: s.predicate}
 	r := readings{b: bd}
 	if err := r.look(s.tree, s.predicate); err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ import (
 type filter struct {
 	// where is nil if every row is picked.
 	where dml.Predicate
+	// positions are what where looks at that is no column.
+	positions dml.Positions
 	// none says that no row can be picked.
 	none bool
 	// columns are to be read: those that are wanted, and behind them those that only
@@ -26,7 +28,8 @@ type filter struct {
 
 // newFilter checks a condition against the columns of a table; there is none if text
 // is empty. Without wanted columns all are wanted.
-func newFilter(text string, schema table.Schema, wanted []string) (filter, error) {
+func newFilter(text string, e table.Engine, s *table.Snapshot, wanted []string) (filter, error) {
+	schema := s.Schema
 	f := filter{columns: wanted, wanted: len(wanted)}
 	if text == "" {
 		return f, nil
@@ -42,11 +45,11 @@ func newFilter(text string, schema table.Schema, wanted []string) (filter, error
 		}
 	}
 	f.where = p
-	if len(wanted) == 0 {
-		return f, nil
-	}
 	looksAt, err := p.Columns(schema)
 	if err != nil {
+		return f, err
+	}
+	if f.positions, looksAt, err = dml.NewPositions(e, s, looksAt); err != nil || len(wanted) == 0 {
 		return f, err
 	}
 	f.columns = slices.Clone(wanted)
@@ -58,13 +61,18 @@ func newFilter(text string, schema table.Schema, wanted []string) (filter, error
 	return f, nil
 }
 
-// each calls do for each row of a record that is picked, with the record of the wanted
-// columns.
-func (f filter) each(ctx context.Context, rec arrow.RecordBatch, do func(rec arrow.RecordBatch, i int) error) error {
+// each calls do for each row of a batch that is picked, with the record of the wanted
+// columns. The batch has addresses if the filter has positions.
+func (f filter) each(ctx context.Context, batch table.Batch, do func(rec arrow.RecordBatch, i int) error) error {
 	var hit *array.Boolean
+	rec := batch.Record
 	if f.where != nil {
-		var err error
-		if hit, err = f.where.Matches(ctx, rec); err != nil {
+		looked, err := f.positions.Add(ctx, batch)
+		if err != nil {
+			return fmt.Errorf("--where: %w", err)
+		}
+		defer looked.Release()
+		if hit, err = f.where.Matches(ctx, looked); err != nil {
 			return fmt.Errorf("--where: %w", err)
 		}
 		defer hit.Release()

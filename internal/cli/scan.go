@@ -78,11 +78,11 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 	if err != nil {
 		return err
 	}
-	filter, err := newFilter(f.where, snapshot.Schema, f.columns)
+	filter, err := newFilter(f.where, s.engine, snapshot, f.columns)
 	if err != nil || filter.none {
 		return err
 	}
-	opts := table.ReadOptions{Columns: filter.columns, WithAddrs: f.withAddr}
+	opts := table.ReadOptions{Columns: filter.columns, WithAddrs: f.withAddr || filter.positions.Any()}
 	left := ^uint64(0)
 	if f.limited {
 		if left = f.limit; left == 0 {
@@ -95,11 +95,12 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
 	rows := rowPrinter{encoder: encoder, out: out, left: left}
 	for batch, err := range s.engine.Rows(ctx, snapshot, fragmentIDs(snapshot), opts) {
+		addrs := batch.Addrs
 		if !f.withAddr {
-			batch.Addrs = nil
+			addrs = nil
 		}
 		if err == nil {
-			err = filter.each(ctx, batch.Record, func(rec arrow.RecordBatch, i int) error { return rows.print(rec, i, batch.Addrs) })
+			err = filter.each(ctx, batch, func(rec arrow.RecordBatch, i int) error { return rows.print(rec, i, addrs) })
 		}
 		if err != nil {
 			// The rows before the bad one are good: let them be seen.
