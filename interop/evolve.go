@@ -72,3 +72,31 @@ func encodeEmpty(f arrow.Field) (string, error) {
 	defer rec.Release()
 	return encodeRows(rec)
 }
+
+// A ColumnRewrite is a way to rewrite a column where it lies. Only pylance offers them.
+type ColumnRewrite string
+
+// The ways that pylance has. Not all of them say in the transaction what they did.
+const (
+	RewriteByMerge           ColumnRewrite = "merge"                 // a merge_insert of some columns
+	RewriteByUpdate          ColumnRewrite = "update"                // update_columns, committed as documented
+	RewriteByUpdateNoFields  ColumnRewrite = "update-without-fields" // the same, without a word about what was modified
+	RewriteByMergeOperation  ColumnRewrite = "merge-operation"       // the same fragments, as an operation that adds columns
+	RewriteByDataReplacement ColumnRewrite = "data-replacement"      // needs files of the column alone
+	RewriteByAddAndDrop      ColumnRewrite = "add-and-drop"          // another column takes its place and name
+)
+
+// ColumnRewrites are all ways.
+var ColumnRewrites = []ColumnRewrite{
+	RewriteByMerge, RewriteByUpdate, RewriteByUpdateNoFields, RewriteByMergeOperation, RewriteByDataReplacement, RewriteByAddAndDrop,
+}
+
+// RewriteColumn gives the rows of the table that rows has the keys of rows' values in
+// its other column.
+func (e *Engine) RewriteColumn(ctx context.Context, path string, how ColumnRewrite, on string, rows arrow.RecordBatch) (uint64, error) {
+	enc, err := encodeRows(rows)
+	if err != nil {
+		return 0, err
+	}
+	return e.commit(ctx, request{"op": "rewrite_column", "table": path, "recipe": string(how), "on": on, "rows": enc})
+}

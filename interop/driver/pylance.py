@@ -9,10 +9,12 @@ import base64
 import json
 import os
 import sys
+import uuid
 
 import lance
 import numpy as np
 import pyarrow as pa
+from lance.file import LanceFileWriter
 
 # Replies go to the real standard output; whatever else prints goes to the log.
 replies = os.fdopen(os.dup(1), "w")
@@ -120,6 +122,72 @@ def alter_column(table, column, name=None, rows=None):
 def drop_columns(table, columns):
     ds = open_table(table)
     ds.drop_columns(columns)
+    return {"version": ds.version}
+
+
+def updated_columns(ds, rows, on):
+    fragments, fields = [], []
+    for f in ds.get_fragments():
+        fragment, fields = f.update_columns(rows, left_on=on, right_on=on)
+        fragments.append(fragment)
+    return fragments, fields
+
+
+def replace_files(ds, rows, on):
+    """Writes files with the column alone in the place of those that have it alone."""
+    column = next(name for name in rows.column_names if name != on)
+    values = dict(zip(rows.column(on).to_pylist(), rows.column(column).to_pylist()))
+    field = ds.lance_schema.field(column).id()
+    groups = []
+    for f in ds.get_fragments():
+        file = next((d for d in f.metadata.files if list(d.fields) == [field]), None)
+        if file is None:
+            raise ValueError(f"fragment {f.fragment_id} has no file of {column} alone")
+        # Deleted rows have values, too.
+        old = f.to_table(columns=[on, column], with_row_address=True)
+        new = [None] * f.physical_rows
+        for key, value, addr in zip(*(old.column(c).to_pylist() for c in (on, column, "_rowaddr"))):
+            new[addr & 0xFFFFFFFF] = values.get(key, value)
+        name = f"{uuid.uuid4()}.lance"
+        schema = pa.schema([ds.schema.field(column)])
+        version = f"{file.file_major_version}.{file.file_minor_version}"
+        with LanceFileWriter(os.path.join(ds.uri, "data", name), schema, version=version) as w:
+            w.write_batch(pa.table({column: new}, schema=schema))
+        groups.append(
+            lance.LanceOperation.DataReplacementGroup(
+                f.fragment_id,
+                lance.fragment.DataFile(
+                    name, [field], list(file.column_indices), file.file_major_version, file.file_minor_version
+                ),
+            )
+        )
+    return lance.LanceOperation.DataReplacement(groups)
+
+
+def rewrite_column(table, recipe, on, rows):
+    """Gives the rows that rows has the keys of its values, where they lie."""
+    ds = open_table(table)
+    rows = decode(rows)
+    if recipe == "merge":
+        ds.merge_insert(on).when_matched_update_all().execute(rows)
+    elif recipe == "add-and-drop":
+        column = next(name for name in rows.column_names if name != on)
+        ds.merge(rows.rename_columns([on if name == on else "added" for name in rows.column_names]), on)
+        ds.add_columns({"both": f"coalesce(added, {column})"})
+        ds.drop_columns([column, "added"])
+        ds.alter_columns({"path": "both", "name": column})
+    else:
+        if recipe == "data-replacement":
+            op = replace_files(ds, rows, on)
+        else:
+            fragments, fields = updated_columns(ds, rows, on)
+            op = {
+                "update": lambda: lance.LanceOperation.Update(updated_fragments=fragments, fields_modified=fields),
+                "update-without-fields": lambda: lance.LanceOperation.Update(updated_fragments=fragments),
+                "merge-operation": lambda: lance.LanceOperation.Merge(fragments, ds.schema),
+            }[recipe]()
+        lance.LanceDataset.commit(table, op, read_version=ds.version)
+    ds.checkout_latest()
     return {"version": ds.version}
 
 
@@ -249,7 +317,7 @@ def hello():
 OPS = {
     f.__name__: f
     for f in (
-        hello, create, append, delete, update, merge, churn, add_columns, alter_column, drop_columns,
+        hello, create, append, delete, update, merge, churn, add_columns, alter_column, drop_columns, rewrite_column,
         optimize, compact, create_index, indices, query, count, version, validate, remap, close,
     )
 }  # fmt: skip
