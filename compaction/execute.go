@@ -72,6 +72,9 @@ func execute(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, ev 
 		info.Fragments, info.BytesWritten, info.Err = len(r.Fragments), r.BytesWritten, err
 		ev.TaskEnd(info)
 	}()
+	if err := errors.Join(s.CheckSuccessor(), s.CheckNewFragments()); err != nil {
+		return Result{}, fmt.Errorf("compaction: %w", err)
+	}
 	for _, f := range t.Sources {
 		if now, ok := s.Fragment(f.ID); !ok || !now.Same(f) {
 			return Result{}, fmt.Errorf("compaction: table %s version %d: fragment %d is not as the task describes it: %w", t.Table, t.ReadVersion, f.ID, table.ErrTerminal)

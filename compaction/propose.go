@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -10,6 +11,9 @@ import (
 // and the fragment reuse index depend on that version, so nothing of it is kept
 // for the next attempt.
 func (p *publisher) propose(ctx context.Context, w window) (table.Proposal, error) {
+	if err := w.base.CheckSuccessor(); err != nil {
+		return table.Proposal{}, fmt.Errorf("compaction: %w", err)
+	}
 	carried, err := p.carry(ctx, w)
 	if err != nil {
 		return table.Proposal{}, err

@@ -137,6 +137,9 @@ func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, 
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: load the latest version: %w", err)
 	}
+	if err := s.CheckSuccessor(); err != nil {
+		return Result{}, fmt.Errorf("dml: %w", err)
+	}
 	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev}, compute)
 	if err != nil {
 		return Result{}, removedMeanwhile(ctx, e, s, err)
@@ -227,6 +230,9 @@ func uncommitted(s *table.Snapshot, op table.Operation) rebase.Uncommitted {
 // is returned has their number and no files. total is their number, 0 if it is not
 // known.
 func (r reader) write(ctx context.Context, rows iter.Seq2[table.Batch, error], total uint64, opts table.WriteOptions) (table.Written, error) {
+	if err := r.snapshot.CheckNewFragments(); err != nil {
+		return table.Written{}, fmt.Errorf("dml: %w", err)
+	}
 	var cause error // what was wrong with the rows, which the engine only passes on
 	m := r.meter(Writing, total)
 	watched := func(yield func(table.Batch, error) bool) {

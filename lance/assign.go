@@ -83,7 +83,7 @@ func (a *assigned) add(f table.Fragment, version uint64) error {
 	}
 	fresh := f.PhysicalRows - kept
 	if fresh > math.MaxUint64-a.nextRowID {
-		return fmt.Errorf("fragment %d has %d new rows, and the ids from %d on are not enough", f.ID, fresh, a.nextRowID)
+		return table.Unsupportedf("fragment %d has %d new rows, and the row ids from %d on are not enough; write the rows into a new table", f.ID, fresh, a.nextRowID)
 	}
 	ids := make([]table.RowID, kept)
 	created := make([]uint64, kept)

@@ -61,6 +61,9 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 	if err := manifest.CheckWriter(m); err != nil {
 		return nil, err
 	}
+	if err := p.Base.CheckSuccessor(); err != nil {
+		return nil, err
+	}
 	if p.Change.Reuse != nil && m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
 		return nil, table.Unsupportedf("the table has stable row ids: a fragment reuse index would make stock readers take ids for addresses")
 	}

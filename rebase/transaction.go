@@ -252,6 +252,9 @@ func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (
 	if base.Version != r.at {
 		return nil, fmt.Errorf("rebase: table %s: a proposal over version %d of a change that was carried to version %d", r.u.Table, base.Version, r.at)
 	}
+	if err := base.CheckSuccessor(); err != nil {
+		return nil, fmt.Errorf("rebase: %w", err)
+	}
 	if err := r.checkShape(ctx, base); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/rehome-db/rehome/table"
 )
 
 // Scheme is how a table names its manifests.
@@ -25,7 +27,7 @@ const (
 
 // MaxVersion is the highest version of the linear history; numbers with the top
 // bit set are detached versions.
-const MaxVersion = math.MaxInt64
+const MaxVersion = table.MaxVersion
 
 // Name returns the file name of a version.
 func (s Scheme) Name(version uint64) string {

@@ -21,6 +21,9 @@ func (e *Engine) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot,
 		return nil, fmt.Errorf("memengine: table %s is at version %d already, transaction %s was to replace version %d: %w",
 			e.name, head.Version, p.Transaction.ID, p.Base.Version, table.ErrVersionTaken)
 	}
+	if err := head.CheckSuccessor(); err != nil {
+		return nil, fmt.Errorf("memengine: %w", err)
+	}
 	next, err := e.apply(head, p.Change)
 	if err != nil {
 		return nil, fmt.Errorf("memengine: commit to table %s version %d: %w", e.name, head.Version, err)
