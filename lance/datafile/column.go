@@ -117,6 +117,7 @@ func (f *File) parseColumn(index int, raw []byte) (*Column, error) {
 		if err := page.parseLayout(f, p.GetEncoding()); err != nil {
 			return nil, fmt.Errorf("page %d: %w", i, err)
 		}
+		f.kind.add(f.version, c.page(i))
 	}
 	return c, nil
 }

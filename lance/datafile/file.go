@@ -34,6 +34,7 @@ type File struct {
 	schema  *schema.Schema
 	columns []*Column
 	buffers []span // global buffers; the first is the schema
+	kind    kind   // what pages tell of the version
 	// limits are the defaults, except where tests want less.
 	limits encoding.Limits
 }
@@ -114,7 +115,13 @@ func (f *File) open() error {
 	if err := f.readSchema(&m, buffers[0]); err != nil {
 		return err
 	}
-	return f.readColumns(&m, foot)
+	if err := f.readColumns(&m, foot); err != nil {
+		return err
+	}
+	if f.kind.known && f.kind.version == V2_2Narrow {
+		f.version = V2_2Narrow
+	}
+	return nil
 }
 
 func (f *File) readSchema(m *metadataReader, at span) error {

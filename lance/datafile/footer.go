@@ -19,6 +19,11 @@ const (
 	V2_3 = encoding.V2_3
 	// V2_3Planar is the other format 2.3. Files are found to be of it by their pages.
 	V2_3Planar = encoding.V2_3Planar
+	// V2_2Narrow and V2_2Plain are format 2.2 before it was finished, see
+	// [encoding.Kind]. Files are found to be of the first by their pages; the second is
+	// for writers alone, as its pages do not tell.
+	V2_2Narrow = encoding.V2_2Narrow
+	V2_2Plain  = encoding.V2_2Plain
 )
 
 const (

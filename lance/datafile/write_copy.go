@@ -25,7 +25,7 @@ var copyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // one that readers cannot take together with others of the column. That the page can be
 // read as the column's leaf is for [Column.Check] to find out.
 func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
-	if src.file.version != c.w.version || src.blob {
+	if src.blob || !src.fits(i, c.w.version) {
 		return false
 	}
 	if c.leaf.Described {

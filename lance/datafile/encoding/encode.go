@@ -275,7 +275,7 @@ const wideValue = 256
 func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 	l := e.levels(b)
 	valid := e.clean(b, l)
-	if valid == 0 || b.Type.Kind == level.Nothing {
+	if valid == 0 && !e.nullItems(b, l) || b.Type.Kind == level.Nothing {
 		page, err := e.allNull(l)
 		return page, nil, err
 	}
@@ -325,6 +325,12 @@ func (e *Encoder) encodePage(b *level.Block) (EncodedPage, *gap, error) {
 		at = nil
 	}
 	return page, at, err
+}
+
+// nullItems says whether lists have items of which all are null. Lance up to 6, at
+// least, fails to read a page without values of them, whatever the format.
+func (e *Encoder) nullItems(b *level.Block, l *levels) bool {
+	return !e.opts.Version.Planar() && e.opts.IndexBits == 0 && l.rep != nil && b.Values.N > 0
 }
 
 // canZip says whether the values can stand in a full-zip page. Lists of bits are

@@ -20,7 +20,7 @@ func (e *Encoder) allNull(l *levels) (EncodedPage, error) {
 		return page, nil // null rows, and nothing more to say
 	}
 	page.Buffers = [][]byte{nil, nil}
-	if e.opts.Version < V2_2 {
+	if !e.opts.Version.finished() {
 		e.scratch = appendUint16s(e.scratch[:0], l.rep)
 		rep := len(e.scratch)
 		e.scratch = appendUint16s(e.scratch, l.def)
@@ -56,7 +56,7 @@ func (e *Encoder) blockLevels(levels []uint16, maxLevel uint16) *enc21pb.Compres
 // do. Readers take the levels of such a page only uncompressed, so that it pays
 // only without levels.
 func (e *Encoder) constant(b *level.Block, l *levels, valid int) (EncodedPage, bool) {
-	if e.opts.Version < V2_2 || l.rep != nil || l.def != nil || valid != b.Values.N {
+	if !e.opts.Version.finished() || l.rep != nil || l.def != nil || valid != b.Values.N {
 		return EncodedPage{}, false
 	}
 	value, ok := constantValue(b)

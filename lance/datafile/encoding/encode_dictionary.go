@@ -30,7 +30,7 @@ func (e *Encoder) dictionary(b *level.Block) (valueCodec, *dictionaryPage) {
 		return nil, nil
 	case b.Type.Kind == level.Variable:
 	case b.Type.Kind == level.Fixed && b.Type.Bits == 128:
-	case b.Type.Kind == level.Fixed && b.Type.Bits == 64 && e.opts.Version >= V2_2:
+	case b.Type.Kind == level.Fixed && b.Type.Bits == 64 && e.opts.Version.wideWords():
 	case b.Type.Kind == level.FixedList && b.Type.Bits%8 == 0 && e.opts.Version.Planar():
 		d.width = b.Type.ValueBits() / 8
 		if b.Values.ItemValid != nil {
@@ -239,7 +239,7 @@ func (e *Encoder) dictionaryScheme() enc21pb.BufferCompression_Scheme {
 	switch c := e.opts.DictionaryCompression; {
 	case c == "zstd":
 		return enc21pb.BufferCompression_ZSTD
-	case c == "lz4" || c == "" && e.opts.Version >= V2_2:
+	case c == "lz4" || c == "" && e.opts.Version.wideWords():
 		return enc21pb.BufferCompression_LZ4
 	default:
 		return enc21pb.BufferCompression_UNSPECIFIED

@@ -21,7 +21,7 @@ func levelWidth(maxLevel uint16) int { return bits.Len16(maxLevel) }
 // smallest.
 func (e *Encoder) chooseLevelCodec(levels []uint16, maxLevel uint16) levelCodec {
 	candidates := []levelCodec{packedLevels{width: levelWidth(maxLevel), scratch: &e.levelBuf}, flatLevels{}}
-	if e.opts.Version >= V2_2 {
+	if e.opts.Version.finished() {
 		candidates = append(candidates, runLevels{})
 	}
 	var best levelCodec

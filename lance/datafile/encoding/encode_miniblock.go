@@ -56,7 +56,7 @@ func (e *Encoder) miniBlock(b *level.Block, l *levels, codec valueCodec, dict *d
 	}
 	var rep, def levelCodec
 	layout := &enc21pb.MiniBlockLayout{Layers: layersProto(l.layers), NumItems: uint64(b.Values.N),
-		HasLargeChunk: e.opts.Version >= V2_2}
+		HasLargeChunk: e.opts.Version.wideWords()}
 	if l.rep != nil {
 		rep = e.chooseLevelCodec(l.rep, l.maxRep)
 		layout.RepCompression = rep.describe()
@@ -107,7 +107,7 @@ func (e *Encoder) planChunks(l *levels, codec valueCodec, slots int) *gap {
 		if size > maxBytes {
 			return false
 		}
-		if e.opts.Version >= V2_2 {
+		if e.opts.Version.wideWords() {
 			return true
 		}
 		if l.rep != nil {
@@ -168,7 +168,7 @@ func (l *levels) gapAfter(slot, slots, entry int) *gap {
 
 func (e *Encoder) appendChunk(c *chunkPlan, l *levels, codec valueCodec, rep, def levelCodec, buffers int) {
 	start := len(e.data)
-	large := e.opts.Version >= V2_2
+	large := e.opts.Version.wideWords()
 	header := 2 + 2*buffers
 	if large {
 		header += 2 * buffers

@@ -1,0 +1,80 @@
+package lance
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/table"
+)
+
+// Some formats are several that call themselves the same, and what is written has to be
+// of the kind that the table is of, so that whoever could read it still can:
+//
+//   - 2.3: Lance reads and writes the one up to 13, the other from 14 on, and neither
+//     reads the other's;
+//   - 2.2: what Lance wrote before the format was finished. Files of Lance up to 1 are
+//     read by Lance up to 2 alone; Lance 2 reads those and its own, and of later ones
+//     only what has no newer pages. See [datafile.File.Kind].
+
+// pagesOf returns the format of what is written in place of fragments, or beside them:
+// the table's, and of its kind. The first of them that has pages which tell decides.
+func (e *Engine) pagesOf(ctx context.Context, s *table.Snapshot, fragments []table.Fragment) (datafile.Version, error) {
+	format, err := writableFormat(s.DataFormat)
+	if err != nil || format != datafile.V2_2 && format != datafile.V2_3 {
+		return format, err
+	}
+	kind, found, err := e.firstKind(ctx, fragments)
+	switch {
+	case err != nil:
+		return 0, err
+	case !found && format == datafile.V2_3:
+		return kindByWriter(s)
+	case format == datafile.V2_3:
+		return kind, nil
+	}
+	return e.kindOf22(ctx, s, fragments, kind, found)
+}
+
+// firstKind returns the kind of the first file that tells.
+func (e *Engine) firstKind(ctx context.Context, fragments []table.Fragment) (datafile.Version, bool, error) {
+	for kind, err := range e.kinds(ctx, fragments) {
+		return kind, err == nil, err
+	}
+	return 0, false, nil
+}
+
+// kinds yields the kinds of the fragments' files that tell.
+func (e *Engine) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq2[datafile.Version, error] {
+	return func(yield func(datafile.Version, error) bool) {
+		for _, f := range fragments {
+			for _, d := range f.Files {
+				file, err := e.openData(ctx, f, d)
+				if err != nil {
+					yield(0, err)
+					return
+				}
+				kind, tells := file.Kind()
+				file.release()
+				if tells && !yield(kind, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lanceWriter returns the release of Lance that wrote a version, or false if it was no
+// Lance engine.
+func lanceWriter(s *table.Snapshot) (major int, ok bool, err error) {
+	v, err := versionOf(s)
+	if err != nil {
+		return 0, false, err
+	}
+	w := v.contents.Manifest.GetWriterVersion()
+	digits, _, _ := strings.Cut(w.GetVersion(), ".")
+	n, err := strconv.Atoi(digits)
+	return n, w.GetLibrary() == "lance" && err == nil, nil
+}
