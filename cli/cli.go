@@ -40,11 +40,23 @@ type Options struct {
 	Open func(ctx context.Context, location string) (table.Engine, error)
 	// Version is what --version prints. The default is that of the build.
 	Version string
+	// Name is the name of the command that New returns, which the messages use, below
+	// that of the command that it is added to. The default is "rehome".
+	Name string
+	// Tables is what the help calls the tables: "Parquet directories". The default is
+	// "Lance tables", and "tables" if Open is set. Where they are Lance's the commands
+	// also tell what stock readers make of them.
+	Tables string
+	// Location is a location of a table, for the examples of the help. The default is
+	// "./t.lance", and "TABLE" if Open is set.
+	Location string
 }
 
 // New returns the command "rehome" with all commands below it, to be added to another
-// program's or executed. Its Use may be changed. Errors are returned and not printed;
-// [ExitCode] makes an exit code of them. Cancelling the context that it is executed
+// program's or executed. Errors are returned and not printed, except that a command
+// with --json prints its error document on Stdout, as the standalone program does; see
+// [Reported]. [ExitCode] makes an exit code of them. With Open set there is no
+// command demo, which makes a Lance table. Cancelling the context that it is executed
 // with stops the command and leaves the table as it was.
 func New(opts Options) *cobra.Command { return cli.New(cli.Options(opts)) }
 
@@ -54,6 +66,15 @@ func New(opts Options) *cobra.Command { return cli.New(cli.Options(opts)) }
 func Run(ctx context.Context, opts Options, args []string) int {
 	return cli.Run(ctx, cli.Options(opts), args)
 }
+
+// Reported says whether the user has been told of an error by the command itself: by
+// the JSON document, or by the report of verify. It need not be printed then.
+func Reported(err error) bool { return cli.Reported(err) }
+
+// Report tells the user of an error that executing a command line ended with, as Run
+// does: as JSON on Stdout if args have --json, as one line on Stderr otherwise, and not
+// again if it was [Reported].
+func Report(opts Options, err error, args []string) { cli.Report(cli.Options(opts), err, args) }
 
 // ExitCode is the exit code for an error of a command that [New] returned: 0 done, 1
 // failed, 2 the command line is wrong, 3 a conflict that running the command again

@@ -93,8 +93,8 @@ type Options struct {
 	// average, not exactly. The default is 16 GiB.
 	MaxBytesPerFile uint64
 	// DeletionThreshold is the share of deleted rows above which (not at which) a
-	// fragment is rewritten for their sake alone, even a full one. 1 or more
-	// turns this off; AnyDeletion is the smallest threshold. The default is 0.1.
+	// fragment is rewritten for their sake alone, even a full one. 1 turns
+	// this off, and more is refused; AnyDeletion is the smallest threshold. The default is 0.1.
 	DeletionThreshold float64
 
 	// MaxSourceRows bounds the live rows that one run takes. The default is no
@@ -176,8 +176,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.TargetRows > 1<<31:
 		return fmt.Errorf("compaction: target of %d rows a fragment is above 2^31: row offsets have 32 bits", o.TargetRows)
-	case o.DeletionThreshold < 0 || math.IsNaN(o.DeletionThreshold):
-		return fmt.Errorf("compaction: deletion threshold %v is not a share", o.DeletionThreshold)
+	case !(o.DeletionThreshold >= 0 && o.DeletionThreshold <= 1):
+		return fmt.Errorf("compaction: deletion threshold %v is not a share of the rows: want 0 to 1", o.DeletionThreshold)
 	case o.MaxSourceFragments < 0 || o.Threads < 0 || o.MaxAttempts < 0:
 		return fmt.Errorf("compaction: negative bound: source fragments %d, threads %d, attempts %d", o.MaxSourceFragments, o.Threads, o.MaxAttempts)
 	case !slices.Contains(modes, o.Mode):

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +18,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// standalone is the name of the program that is these commands and nothing else.
+const standalone = "rehome"
+
 // Options are what the commands need of their surroundings.
 type Options struct {
 	// Stdin, Stdout and Stderr default to those of the process.
@@ -28,6 +31,15 @@ type Options struct {
 	Open func(ctx context.Context, location string) (table.Engine, error)
 	// Version is what --version prints. The default is that of the build.
 	Version string
+	// Name is the name of the command that New returns. The default is "rehome".
+	Name string
+	// Tables is what the help calls the tables. The default is "Lance tables", and
+	// "tables" if Open is set. Where they are Lance's the commands also tell what
+	// stock readers make of them.
+	Tables string
+	// Location is a location of a table, for examples in the help. The default is
+	// "./t.lance", and "TABLE" if Open is set.
+	Location string
 }
 
 func (o *Options) ensureDefaults() {
@@ -40,9 +52,12 @@ func (o *Options) ensureDefaults() {
 	if o.Stderr == nil {
 		o.Stderr = os.Stderr
 	}
+	tables, location := "tables", "TABLE"
 	if o.Open == nil {
-		o.Open = openLance
+		tables, location = "Lance tables", "./t.lance"
 	}
+	o.Tables, o.Location = cmp.Or(o.Tables, tables), cmp.Or(o.Location, location)
+	o.Name = cmp.Or(o.Name, standalone)
 	if o.Version == "" {
 		o.Version = buildVersion()
 	}
@@ -51,17 +66,30 @@ func (o *Options) ensureDefaults() {
 // app is what the commands share: the surroundings and the global flags.
 type app struct {
 	Options
+	// lance says that the tables are Lance's, about whose readers the commands know
+	// something.
+	lance   bool
+	root    *cobra.Command
 	json    bool
 	verbose bool
 }
 
-// New returns the root command with all commands below it. It can be executed,
-// or added to another program's commands.
-func New(opts Options) *cobra.Command {
+func newApp(opts Options) *app {
 	opts.ensureDefaults()
-	a := &app{Options: opts}
+	a := &app{Options: opts, lance: strings.Contains(opts.Tables, "Lance")}
+	if opts.Open == nil {
+		a.Open = openLance
+	}
+	return a
+}
+
+// New returns the root command with all commands below it. It can be executed,
+// or added to another program's commands. No command prints its error, except as the
+// JSON document with --json; see [Reported].
+func New(opts Options) *cobra.Command {
+	a := newApp(opts)
 	root := &cobra.Command{
-		Use:   "rehome",
+		Use:   a.Name,
 		Short: "Compact Lance tables without losing a compaction or a concurrent write",
 		Long: `rehome compacts Lance tables: it merges small fragments and drops deleted rows,
 in one commit, while other writers go on. It also deletes, updates and upserts rows,
@@ -73,42 +101,50 @@ while compactions go on. Start with
 
 Exit codes: 0 done, 1 failed (nothing changed), 2 bad usage, 3 conflict (run it
 again), 4 the table is damaged or not supported.`,
-		Version:       opts.Version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          unknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: a.Version,
+		Args:    unknownCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(opts.Stdin)
-	root.SetOut(opts.Stdout)
-	root.SetErr(opts.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	a.root = root
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return a.reported(flagError(cmd, err)) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
+	if opts.Open == nil {
+		root.AddCommand(a.demoCommand()) // which makes a Lance table
+	} else {
+		root.Long = strings.Replace(root.Long, demoLine, "", 1)
+	}
 	root.AddCommand(
-		a.demoCommand(), a.inspectCommand(), a.planCommand(), a.compactCommand(), a.verifyCommand(),
+		a.inspectCommand(), a.planCommand(), a.compactCommand(), a.verifyCommand(),
 		a.scanCommand(), a.deleteCommand(), a.updateCommand(), a.upsertCommand(),
 		a.friCommand(), a.translateCommand(), a.trimCommand(),
 	)
+	help := helpCommand(root)
+	root.SetHelpCommand(help)
+	root.AddCommand(help) // where the commands are mounted cobra would not
+	checkedCompletion(root)
+	a.localise(root)
+	a.quiet(root)
 	return root
 }
+
+const demoLine = "  rehome demo                   see it work on a small table of its own\n"
 
 // Run runs the command line args (without the program's name), prints the error
 // if there is one, and returns the exit code. Cancelling ctx stops the command
 // and leaves the table as it was.
 func Run(ctx context.Context, opts Options, args []string) int {
-	opts.ensureDefaults()
 	root := New(opts)
 	root.SetArgs(args)
 	err := executeSafely(ctx, root)
-	if err != nil {
-		report(opts, err, wantsJSON(args))
-	}
+	Report(opts, err, args)
 	var stopped *recovered.Error
 	if errors.As(err, &stopped) && (slices.Contains(args, "-v") || slices.Contains(args, "--verbose")) {
+		opts.ensureDefaults()
 		fmt.Fprintf(opts.Stderr, "%s\n", stopped.Stack)
 	}
 	return ExitCode(err)
@@ -118,24 +154,6 @@ func Run(ctx context.Context, opts Options, args []string) int {
 func executeSafely(ctx context.Context, root *cobra.Command) (err error) {
 	defer recovered.Into(&err)
 	return root.ExecuteContext(ctx)
-}
-
-// report prints an error the way that the caller asked for.
-func report(opts Options, err error, asJSON bool) {
-	var problems *problemsError
-	if errors.As(err, &problems) {
-		return // the report that was printed says it all
-	}
-	message := describe(err)
-	if asJSON {
-		enc := json.NewEncoder(opts.Stdout)
-		enc.SetEscapeHTML(false)
-		doc := map[string]any{"error": map[string]string{"kind": Kind(err), "message": message}}
-		if enc.Encode(doc) == nil {
-			return
-		}
-	}
-	fmt.Fprintf(opts.Stderr, "rehome: %s\n", message)
 }
 
 // wantsJSON looks for --json by itself, because a command line that does not
@@ -153,38 +171,6 @@ func wantsJSON(args []string) bool {
 		}
 	}
 	return want
-}
-
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf(", did you mean %s?", strings.Join(near, " or "))
-	}
-	return usagef("unknown command %q%s (see %s --help)", args[0], hint, cmd.CommandPath())
-}
-
-// exactly and atLeast are cobra's argument checks as usage errors that say what
-// the arguments are.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != len(names) {
-			return usagef("%s takes %s, got %s (see %s --help)",
-				cmd.Name(), strings.Join(names, " and "), plural(len(args), "argument"), cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-func atLeast(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usagef("%s takes %s (see %s --help)", cmd.Name(), what, cmd.CommandPath())
-		}
-		return nil
-	}
 }
 
 // logger logs to standard error with --verbose. Without it the commands themselves

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,8 +17,9 @@ func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	var dryRun, noProgress bool
 	cmd := &cobra.Command{
-		Use:   "compact TABLE",
-		Short: "Merge small fragments and drop deleted rows, in one commit",
+		Use:        "compact TABLE",
+		SuggestFor: []string{"optimize", "optimise", "compaction", "merge", "defragment"},
+		Short:      "Merge small fragments and drop deleted rows, in one commit",
 		Long: `compact merges neighbouring fragments that are smaller than the target, rewrites
 fragments with many deleted rows, and publishes the result as one new version.
 Others may read and write the table meanwhile. If it fails, or is interrupted
@@ -35,9 +37,9 @@ more; see --index-policy, and docs/operations.md for what the policies mean.`,
 				return err
 			}
 			if dryRun {
-				return a.plan(cmd.Context(), args[0], opts)
+				return a.plan(cmd.Context(), args[0], &f, opts)
 			}
-			return a.compact(cmd.Context(), args[0], opts, !noProgress)
+			return a.compact(cmd.Context(), args[0], &f, opts, !noProgress)
 		},
 	}
 	f.register(cmd)
@@ -46,8 +48,8 @@ more; see --index-policy, and docs/operations.md for what the policies mean.`,
 	return cmd
 }
 
-func (a *app) compact(ctx context.Context, location string, opts compaction.Options, showProgress bool) error {
-	engine, err := a.open(ctx, location)
+func (a *app) compact(ctx context.Context, location string, f *compactFlags, opts compaction.Options, showProgress bool) error {
+	engine, err := a.openToCompact(ctx, location, f)
 	if err != nil {
 		return err
 	}
@@ -62,6 +64,21 @@ func (a *app) compact(ctx context.Context, location string, opts compaction.Opti
 		err = printReport(&printer{w: a.Stdout}, report)
 	}
 	return afterCommit(err, report.Committed, report.Version)
+}
+
+// openToCompact opens a table and checks the flags against it.
+func (a *app) openToCompact(ctx context.Context, location string, f *compactFlags) (table.Engine, error) {
+	if len(f.exclude) == 0 {
+		return a.open(ctx, location)
+	}
+	ss, err := a.load(ctx, location, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkExcluded(ss.snapshot); err != nil {
+		return nil, errors.Join(err, ss.close())
+	}
+	return ss.engine, nil
 }
 
 // afterCommit says of an error in printing a report that the table was changed

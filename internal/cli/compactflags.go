@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,16 +13,19 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// mostThreads is more than any machine has use for; each takes memory.
+const mostThreads = 4096
+
 // compactFlags are the compaction options as flags, shared by plan and compact.
 type compactFlags struct {
 	targetRows      uint64
 	maxBytesPerFile byteSize
-	threshold       float64
+	threshold       share
 	maxSourceRows   uint64
 	maxSourceBytes  byteSize
-	maxSourceFrags  int
+	maxSourceFrags  uint64
 	exclude         []string
-	threads         int
+	threads         uint64
 	memoryLimit     byteSize
 	noSync          bool
 	keepCached      bool
@@ -38,14 +43,16 @@ func (f *compactFlags) register(cmd *cobra.Command) {
 	defaults.EnsureDefaults()
 	f.maxBytesPerFile = byteSize(defaults.MaxBytesPerFile)
 	set.SortFlags = false
-	set.Uint64Var(&f.targetRows, "target-rows", defaults.TargetRows, "a full fragment has this many `rows`; smaller neighbours are merged")
+	f.targetRows, f.threshold = defaults.TargetRows, share(defaults.DeletionThreshold)
+	f.maxSourceFrags, f.threads = 0, 0
+	set.Var(number(&f.targetRows, 1, 1<<31), "target-rows", "a full fragment has this many `rows`; smaller neighbours are merged")
 	set.Var(&f.maxBytesPerFile, "max-bytes-per-file", "size of a full data file, roughly")
-	set.Float64Var(&f.threshold, "deletion-threshold", defaults.DeletionThreshold, "`share` of deleted rows above which a fragment is rewritten by itself")
-	set.Uint64Var(&f.maxSourceRows, "max-source-rows", 0, "take at most this many `rows` in this run (default: all)")
+	set.Var(&f.threshold, "deletion-threshold", "`share` of deleted rows, 0 to 1, above which a fragment is rewritten by itself; 1 is never")
+	set.Var(number(&f.maxSourceRows, 1, math.MaxUint64), "max-source-rows", "take at most this many `rows` in this run (default: all)")
 	set.Var(&f.maxSourceBytes, "max-source-bytes", "take at most this many bytes in this run (default: all)")
-	set.IntVar(&f.maxSourceFrags, "max-source-fragments", 0, "take at most this many `fragments` in this run (default: all)")
+	set.Var(number(&f.maxSourceFrags, 1, math.MaxInt), "max-source-fragments", "take at most this many `fragments` in this run (default: all)")
 	set.StringSliceVar(&f.exclude, "exclude-fragments", nil, "leave the fragments with these `ids` alone: 3,8 or 10-19")
-	set.IntVar(&f.threads, "threads", 0, "`number` of tasks and columns worked on at a time (default: the CPUs)")
+	set.Var(number(&f.threads, 1, mostThreads), "threads", "`number` of tasks and columns worked on at a time (default: the CPUs)")
 	set.Var(&f.memoryLimit, "memory-limit", "bytes to hold at a time, roughly (default: a few pages a column)")
 	set.BoolVar(&f.noSync, "no-sync", false, "let the system flush data files when it likes; the manifest is always synced")
 	set.BoolVar(&f.keepCached, "keep-cached", false, "leave large new files in the system's page cache")
@@ -53,7 +60,7 @@ func (f *compactFlags) register(cmd *cobra.Command) {
 	set.StringVar(&f.fri, "fri", string(defaults.FRI), "`when` to publish a fragment reuse index: auto, always or never")
 	set.StringVar(&f.policy, "index-policy", string(defaults.IndexPolicy), "`what` happens to indexes: auto, leave, through or remap")
 	set.BoolVar(&f.force, "force", false, "publish also what some stock engine is known to answer wrongly")
-	for _, name := range []string{"max-source-bytes", "memory-limit"} {
+	for _, name := range []string{"max-source-rows", "max-source-bytes", "max-source-fragments", "threads", "memory-limit"} {
 		set.Lookup(name).DefValue = "" // 0 stands for the default that the text names
 	}
 }
@@ -66,22 +73,20 @@ func (f *compactFlags) options() (compaction.Options, error) {
 	}
 	// In the options a zero means the default; typed out it is a wish that makes
 	// no sense.
-	for _, name := range []string{
-		"target-rows", "max-bytes-per-file", "max-source-rows", "max-source-bytes", "max-source-fragments", "threads", "memory-limit",
-	} {
+	for _, name := range []string{"max-bytes-per-file", "max-source-bytes", "memory-limit"} {
 		if flag := f.cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "0" {
-			return compaction.Options{}, usagef("--%s 0: want more than nothing; leave the flag out for the default", name)
+			return compaction.Options{}, usagef("--%s: 0 is out of range: want 1 or more; leave the flag out for the default", name)
 		}
 	}
 	opts := compaction.Options{
 		TargetRows:         f.targetRows,
 		MaxBytesPerFile:    uint64(f.maxBytesPerFile),
-		DeletionThreshold:  f.threshold,
+		DeletionThreshold:  float64(f.threshold),
 		MaxSourceRows:      f.maxSourceRows,
 		MaxSourceBytes:     uint64(f.maxSourceBytes),
-		MaxSourceFragments: f.maxSourceFrags,
+		MaxSourceFragments: int(f.maxSourceFrags),
 		ExcludeFragments:   exclude,
-		Threads:            f.threads,
+		Threads:            int(f.threads),
 		MemoryLimit:        uint64(f.memoryLimit),
 		NoSync:             f.noSync,
 		KeepCached:         f.keepCached,
@@ -102,6 +107,23 @@ func (f *compactFlags) options() (compaction.Options, error) {
 	default:
 		return opts, &usageError{err}
 	}
+}
+
+// checkExcluded refuses fragments to exclude that the version does not have: whoever
+// names one believes it safe. A range is good if it has some.
+func (f *compactFlags) checkExcluded(s *table.Snapshot) error {
+	for _, item := range f.exclude {
+		ids, err := parseFragments([]string{item})
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(s.Fragments, func(x table.Fragment) bool { return x.ID >= ids[0] && x.ID <= ids[len(ids)-1] }) {
+			continue
+		}
+		return usagef("--exclude-fragments: version %d of table %s has no fragment %s; it has %s",
+			s.Version, s.Table, strings.TrimSpace(item), orNothing(idRanges(sorted(fragmentIDs(s)))))
+	}
+	return nil
 }
 
 // parseFragments reads fragment ids and ranges of them, ends included.

@@ -19,14 +19,6 @@ const (
 	ExitDamaged  = 4 // the table is damaged, is none, or uses what rehome does not support
 )
 
-// usageError marks an error in the command line itself.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
 // problemsError says that verify found something. Its report is the result and
 // was printed; the error only carries the exit code.
 type problemsError struct{ count int }
@@ -91,7 +83,7 @@ func ExitCode(err error) int {
 
 // describe is the one line that a person reads: the error itself, which says what,
 // where and why, and what to do where the error cannot know that.
-func describe(err error) string {
+func (a *app) describe(err error) string {
 	advice := ""
 	switch Kind(err) {
 	case "interrupted":
@@ -110,6 +102,10 @@ func describe(err error) string {
 	case "corrupt":
 		advice = "the table was not changed; verify lists everything that is wrong"
 	case "not_a_table":
+		var elsewhere *elsewhereError
+		if !a.lance || errors.As(err, &elsewhere) {
+			break
+		}
 		advice = "give the directory that holds _versions, for example ./db/items.lance"
 	}
 	if advice == "" {

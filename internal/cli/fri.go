@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,7 +151,7 @@ and produced and the indexes that may still hold addresses from before it.`,
 			return printFRI(&printer{w: a.Stdout}, doc)
 		},
 	}
-	cmd.Flags().Uint64Var(&version, "version", 0, "show that of version `N` instead of the latest")
+	cmd.Flags().Var(number(&version, 1, math.MaxUint64), "version", "show that of version `N` instead of the latest")
 	return cmd
 }
 

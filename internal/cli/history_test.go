@@ -54,7 +54,7 @@ func runOn(t *testing.T, e table.Engine, args ...string) (code int, stdout, stde
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = cli.Run(t.Context(), cli.Options{
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Tables: "Lance tables",
 		Open: func(context.Context, string) (table.Engine, error) { return e, nil },
 	}, args)
 	return code, out.String(), errs.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,8 +84,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect TABLE",
 		Short: "Show fragments, deletions, indexes, health, and what compacting would gain",
 		Long: `inspect shows what a table is made of, and what a compaction with default options
-would do to it. It reads metadata only, so it works on tables whose data rehome
-cannot read, too.`,
+would do to it. It reads metadata only, so it works on tables whose data
+cannot be read, too.`,
 		Example: `  rehome inspect ./t.lance
   rehome inspect ./t.lance --version 3 --json | jq .fragments`,
 		Args: exactly("a TABLE"),
@@ -96,10 +97,10 @@ cannot read, too.`,
 			if a.json {
 				return a.printJSON(doc)
 			}
-			return printInspect(&printer{w: a.Stdout}, doc, all)
+			return a.printInspect(&printer{w: a.Stdout}, doc, all)
 		},
 	}
-	cmd.Flags().Uint64Var(&version, "version", 0, "show version `N` instead of the latest")
+	cmd.Flags().Var(number(&version, 1, math.MaxUint64), "version", "show version `N` instead of the latest")
 	cmd.Flags().BoolVar(&all, "all", false, "list every fragment, however many there are")
 	return cmd
 }
@@ -132,7 +133,7 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 	if doc.Gain, err = gainOf(ctx, ss, plan, planErr); err != nil {
 		return nil, err
 	}
-	doc.Health = healthOf(s, doc)
+	doc.Health = a.healthOf(s, doc)
 	return doc, nil
 }
 
@@ -225,7 +226,7 @@ func gainOf(ctx context.Context, ss *session, plan compaction.Planned, planErr e
 }
 
 // healthOf gives hints about what slows the table down or blocks its compaction.
-func healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
+func (a *app) healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 	hints := []hint{}
 	add := func(kind, format string, args ...any) {
 		hints = append(hints, hint{kind, fmt.Sprintf(format, args...)})
@@ -247,9 +248,9 @@ func healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 		}
 	}
 	if n := doc.FRI.Trimmable; n > 0 {
-		add("trim", "nothing needs %d of %s in the fragment reuse index: rehome trim drops them", n, plural(doc.FRI.Transitions, "transition"))
+		add("trim", "nothing needs %d of %s in the fragment reuse index: %s trim drops them", n, plural(doc.FRI.Transitions, "transition"), a.program())
 	}
-	if b := doc.FRI.StockReaderBytes; b >= heavyReader {
+	if b := doc.FRI.StockReaderBytes; a.lance && b >= heavyReader {
 		add("stock_reader_memory", "the fragment reuse index moved %s rows: older stock readers (Lance 8) need about %s of memory for it when they open an index",
 			count(doc.FRI.MovedRows), size(b))
 	}
@@ -281,7 +282,7 @@ func countSmall(s *table.Snapshot) int {
 // listed is how many fragments text shows before it leaves the rest out.
 const listed = 20
 
-func printInspect(p *printer, doc *inspectDoc, all bool) error {
+func (a *app) printInspect(p *printer, doc *inspectDoc, all bool) error {
 	rowKind := "row addresses"
 	if doc.StableRowIDs {
 		rowKind = "stable row ids"
@@ -334,15 +335,18 @@ func printInspect(p *printer, doc *inspectDoc, all bool) error {
 		if doc.FRI.External {
 			where = "in a file of its own"
 		}
-		p.f("Fragment reuse index: %s of %s moved, %s %s; an older stock reader (Lance 8) holds up to %s for it\n",
-			plural(doc.FRI.Transitions, "transition"), plural(doc.FRI.MovedRows, "row"), size(doc.FRI.Bytes), where, size(doc.FRI.StockReaderBytes))
+		p.f("Fragment reuse index: %s of %s moved, %s %s", plural(doc.FRI.Transitions, "transition"), plural(doc.FRI.MovedRows, "row"), size(doc.FRI.Bytes), where)
+		if a.lance {
+			p.f("; an older stock reader (Lance 8) holds up to %s for it", size(doc.FRI.StockReaderBytes))
+		}
+		p.f("\n")
 	}
 	for _, h := range doc.Health {
 		p.f("! %s\n", h.Message)
 	}
 	switch g := doc.Gain; {
 	case g.Possible:
-		p.f("rehome compact would make %s out of %d", plural(g.FragmentsAfter, "fragment"), g.FragmentsBefore)
+		p.f("%s compact would make %s out of %d", a.program(), plural(g.FragmentsAfter, "fragment"), g.FragmentsBefore)
 		if g.DeletedRows > 0 {
 			p.f(" and drop %s", plural(g.DeletedRows, "deleted row"))
 		}

@@ -51,15 +51,15 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.plan(cmd.Context(), args[0], opts)
+			return a.plan(cmd.Context(), args[0], &f, opts)
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-func (a *app) plan(ctx context.Context, location string, opts compaction.Options) error {
-	engine, err := a.open(ctx, location)
+func (a *app) plan(ctx context.Context, location string, f *compactFlags, opts compaction.Options) error {
+	engine, err := a.openToCompact(ctx, location, f)
 	if err != nil {
 		return err
 	}
@@ -81,10 +81,10 @@ func (a *app) plan(ctx context.Context, location string, opts compaction.Options
 	if a.json {
 		return a.printJSON(doc)
 	}
-	return printPlan(&printer{w: a.Stdout}, doc, plan.Decision.Reason)
+	return printPlan(&printer{w: a.Stdout}, doc, plan.Decision.Reason, a.program())
 }
 
-func printPlan(p *printer, doc planDoc, why string) error {
+func printPlan(p *printer, doc planDoc, why, program string) error {
 	if len(doc.Tasks) == 0 {
 		p.f("Nothing to compact in version %d.\n", doc.ReadVersion)
 		printKept(p, doc.Kept)
@@ -109,7 +109,7 @@ func printPlan(p *printer, doc planDoc, why string) error {
 	if doc.PublishFRI {
 		p.f("A fragment reuse index would be published.\n")
 	}
-	p.f("Nothing was written. `rehome compact` does it.\n")
+	p.f("Nothing was written. `%s compact` does it.\n", program)
 	return p.err
 }
 

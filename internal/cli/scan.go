@@ -3,7 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,10 +50,10 @@ With --raw, 64-bit integers and times are strings of the stored number, decimals
 			return a.scan(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().Uint64Var(&f.version, "version", 0, versionUsage)
+	cmd.Flags().Var(number(&f.version, 1, math.MaxUint64), "version", versionUsage)
 	cmd.Flags().StringVar(&f.where, "where", "", "print only the rows for which `EXPR` is true")
-	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "print only these top-level `columns`, in this order")
-	cmd.Flags().Uint64Var(&f.limit, "limit", 0, "stop after this many `rows` (default: all)")
+	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "print only these `columns`, in this order; user.id is a field of a struct")
+	cmd.Flags().Var(number(&f.limit, 0, math.MaxUint64), "limit", "stop after this many `rows` (default: all)")
 	cmd.Flags().BoolVar(&f.withAddr, "with-row-addr", false, `add each row's address as "`+rowjson.RowAddrName+`"`)
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print stored values, exactly comparable")
 	return cmd
@@ -66,7 +66,7 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 	}
 	defer s.close()
 	snapshot := s.snapshot
-	schema, err := project(snapshot.Schema, f.columns)
+	columns, err := project(snapshot.Schema, f.columns)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 	if f.raw {
 		encoding = rowjson.Raw
 	}
-	encoder, err := rowjson.New(schema, encoding)
+	encoder, err := rowjson.New(columns.schema, encoding)
 	if err != nil {
 		return err
 	}
-	filter, err := newFilter(f.where, s.engine, snapshot, f.columns)
+	filter, err := newFilter(f.where, s.engine, snapshot, columns.read)
 	if err != nil || filter.none {
 		return err
 	}
@@ -93,7 +93,8 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 		}
 	}
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
-	rows := rowPrinter{encoder: encoder, out: out, left: left}
+	rows := rowPrinter{columns: columns, encoder: encoder, out: out, left: left}
+	defer rows.release()
 	for batch, err := range s.engine.Rows(ctx, snapshot, fragmentIDs(snapshot), opts) {
 		addrs := batch.Addrs
 		if !f.withAddr {
@@ -116,10 +117,21 @@ func (a *app) scan(ctx context.Context, location string, f scanFlags) error {
 
 // rowPrinter prints rows up to a number of them.
 type rowPrinter struct {
+	columns *projection
 	encoder *rowjson.Encoder
 	out     *bufio.Writer
 	left    uint64
 	line    []byte
+	// from is the record of the row before, and picked the columns of it to print.
+	from, picked arrow.RecordBatch
+}
+
+func (p *rowPrinter) release() {
+	if p.from != nil {
+		p.from.Release()
+		p.picked.Release()
+		p.from = nil
+	}
 }
 
 // print prints row i of a record; addrs is nil or has its address.
@@ -127,37 +139,19 @@ func (p *rowPrinter) print(rec arrow.RecordBatch, i int, addrs []table.RowAddr) 
 	if p.left == 0 {
 		return nil
 	}
+	if p.from != rec {
+		p.release()
+		rec.Retain()
+		p.from, p.picked = rec, p.columns.pick(rec)
+	}
 	var addr *table.RowAddr
 	if addrs != nil {
 		addr = &addrs[i]
 	}
-	if p.line, err = p.encoder.AppendRow(p.line[:0], rec, i, addr); err != nil {
+	if p.line, err = p.encoder.AppendRow(p.line[:0], p.picked, i, addr); err != nil {
 		return err
 	}
 	p.left--
 	_, err = p.out.Write(append(p.line, '\n'))
 	return err
-}
-
-// project returns the schema of the named columns, all if there are none.
-func project(schema table.Schema, columns []string) (*arrow.Schema, error) {
-	if len(columns) == 0 {
-		return schema.Arrow(), nil
-	}
-	picked := table.Schema{Metadata: schema.Metadata}
-	for i, name := range columns {
-		field, ok := schema.Field(name)
-		if !ok {
-			names := make([]string, len(schema.Fields))
-			for i, f := range schema.Fields {
-				names[i] = f.Name
-			}
-			return nil, usagef("--columns: the table has no column %q, it has %s", name, strings.Join(names, ", "))
-		}
-		if slices.Contains(columns[:i], name) {
-			return nil, usagef("--columns: column %q is named twice", name)
-		}
-		picked.Fields = append(picked.Fields, field)
-	}
-	return picked.Arrow(), nil
 }

@@ -35,7 +35,7 @@ func (a *app) open(ctx context.Context, location string) (table.Engine, error) {
 	if strings.TrimSpace(location) == "" {
 		return nil, usagef("the table's location is empty")
 	}
-	return a.Open(ctx, location)
+	return a.openTable(ctx, location)
 }
 
 // close closes the engine, if it is of the kind that is closed.

@@ -112,7 +112,7 @@ func (a *app) translate(ctx context.Context, location string, version uint64, ad
 		return err
 	}
 	if err := h.CheckComplete(); err != nil {
-		fmt.Fprintf(a.Stderr, "rehome: rows that went through a part of the fragment reuse index are untranslatable: %s\n", oneLine(err))
+		fmt.Fprintf(a.Stderr, "%s: rows that went through a part of the fragment reuse index are untranslatable: %s\n", a.program(), oneLine(err))
 	}
 	r := remap.New(h, remap.Options{Current: ss.snapshot})
 	if a.json {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -31,9 +32,6 @@ where an index would have been read through it, until that is built again.`,
   rehome trim ./t.lance --reader-window 24h`,
 		Args: exactly("a TABLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if opts.ReaderWindow < 0 {
-				return usagef("--reader-window is %v, and cannot be negative", opts.ReaderWindow)
-			}
 			report, err := a.trim(cmd.Context(), args[0], opts, dryRun)
 			if err != nil {
 				return err
@@ -46,8 +44,9 @@ where an index would have been read through it, until that is built again.`,
 			return afterCommit(err, report.Committed, report.Version)
 		},
 	}
-	cmd.Flags().Uint64Var(&opts.RetainVersions, "retain-versions", 0, "keep row addresses of the last `N` versions translatable")
-	cmd.Flags().DurationVar(&opts.ReaderWindow, "reader-window", 0, "keep row addresses translatable for so long after they changed, for example 24h")
+	cmd.Flags().Var(number(&opts.RetainVersions, 0, math.MaxUint64), "retain-versions", "keep row addresses of the last `N` versions translatable")
+	cmd.Flags().Var((*period)(&opts.ReaderWindow), "reader-window", "keep row addresses translatable for so long after they changed, for example 24h or 7d")
+	cmd.Flags().Lookup("reader-window").DefValue = ""
 	cmd.Flags().BoolVar(&opts.DropDamaged, "drop-damaged", false, "drop also what is damaged, whoever needs it: no row can be followed through it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be dropped and why not, write nothing")
 	return cmd

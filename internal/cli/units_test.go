@@ -89,12 +89,12 @@ func TestEveryErrorHasItsKindAndExitCode(t *testing.T) {
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
-	require.Equal(t, "a; b", describe(errors.Join(errors.New("a"), errors.New("b"))))
-	require.Equal(t, "fragment 3 is gone; run the command again: it starts from the table's current version", describe(table.Conflictf("fragment 3 is gone")))
+	require.Equal(t, "a; b", (&app{}).describe(errors.Join(errors.New("a"), errors.New("b"))))
+	require.Equal(t, "fragment 3 is gone; run the command again: it starts from the table's current version", (&app{}).describe(table.Conflictf("fragment 3 is gone")))
 	left := &compaction.LeftoverError{Objects: []table.Object{{Path: "data/x"}}, Err: errors.New("denied")}
 	require.Equal(t, "interrupted; the table is as it was; commit: 1 object left behind: data/x: denied",
-		describe(errors.Join(fmt.Errorf("rewrite: %w", context.Canceled), left)))
-	require.NotContains(t, describe(errors.Join(table.ErrAmbiguousCommit, context.Canceled)), "as it was",
+		(&app{}).describe(errors.Join(fmt.Errorf("rewrite: %w", context.Canceled), left)))
+	require.NotContains(t, (&app{}).describe(errors.Join(table.ErrAmbiguousCommit, context.Canceled)), "as it was",
 		"nobody knows that")
 }
 
@@ -125,7 +125,9 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		var f compactFlags
 		cmd := &cobra.Command{}
 		f.register(cmd)
-		require.NoError(t, cmd.ParseFlags(args))
+		if err := cmd.ParseFlags(args); err != nil {
+			return compaction.Options{}, flagError(cmd, err)
+		}
 		return f.options()
 	}
 	var defaults compaction.Options
@@ -149,7 +151,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	got, err = parse("--mode=copy")
 	require.NoError(t, err)
 	require.Equal(t, compaction.ModeCopy, got.Mode)
-	for _, args := range [][]string{{"--mode=x"}, {"--max-source-rows=0"}, {"--memory-limit=0"}, {"--threads=0"}, {"--exclude-fragments=a"}} {
+	for _, args := range [][]string{{"--mode=x"}, {"--max-source-rows=0"}, {"--memory-limit=0"}, {"--threads=5000"}, {"--exclude-fragments=a"}} {
 		_, err := parse(args...)
 		require.Equal(t, ExitUsage, ExitCode(err), "%v", args)
 	}

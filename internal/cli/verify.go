@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -31,7 +32,7 @@ about to commit them.`,
 			return a.verify(cmd.Context(), args[0], opts, !noProgress)
 		},
 	}
-	cmd.Flags().Uint64Var(&opts.Version, "version", 0, "check version `N` instead of the latest")
+	cmd.Flags().Var(number(&opts.Version, 1, math.MaxUint64), "version", "check version `N` instead of the latest")
 	cmd.Flags().BoolVar(&opts.Deep, "deep", false, "read all data")
 	cmd.Flags().BoolVar(&opts.ListOrphans, "orphans", false, "list the files that no version refers to")
 	cmd.Flags().BoolVar(&noProgress, "no-progress", false, noProgressUsage)
@@ -62,7 +63,7 @@ func (a *app) verify(ctx context.Context, location string, opts verify.Options, 
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		err = printVerify(&printer{w: a.Stdout}, report)
+		err = printVerify(&printer{w: a.Stdout}, report, a.program())
 	}
 	if err == nil && !report.OK {
 		err = &problemsError{len(report.Problems)}
@@ -70,7 +71,7 @@ func (a *app) verify(ctx context.Context, location string, opts verify.Options, 
 	return err
 }
 
-func printVerify(p *printer, r verify.Report) error {
+func printVerify(p *printer, r verify.Report, program string) error {
 	c := r.Checked
 	p.f("Checked %s", r.Table)
 	if r.Version != 0 {
@@ -99,7 +100,7 @@ func printVerify(p *printer, r verify.Report) error {
 	}
 	p.f("\n")
 	p.table([]string{"#", "PROBLEM", "WHERE", "WHAT"}, rows)
-	p.f("\nThe table is damaged. Older versions may be whole: rehome verify --version N.\n")
+	p.f("\nThe table is damaged. Older versions may be whole: %s verify --version N.\n", program)
 	return p.err
 }
 
