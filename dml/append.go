@@ -102,8 +102,12 @@ func (l layout) whole(schema *arrow.Schema, rec arrow.RecordBatch) (arrow.Record
 	for i, f := range l.schema.Fields {
 		if columns[i] == nil {
 			columns[i] = nulls(f, int(rec.NumRows()))
-		} else {
-			columns[i].Retain()
+			continue
+		}
+		columns[i].Retain()
+		if columns[i], err = l.complete(i, columns[i], nil); err != nil {
+			release(columns[:i])
+			return nil, err
 		}
 	}
 	out, err := record(schema, columns, int(rec.NumRows()))

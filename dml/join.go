@@ -209,6 +209,9 @@ func (j *join) pairs(batch table.Batch, all []candidate, part sourcePart) (arrow
 	for i, f := range j.snapshot.Schema.Fields {
 		if name := sourceSide + f.Name; slices.Contains(j.pairColumns, name) {
 			c, err := part.take(i)
+			if err == nil {
+				c, err = j.source.complete(i, c, nil)
+			}
 			if err != nil {
 				return nil, err
 			}

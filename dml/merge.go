@@ -81,7 +81,7 @@ type MergeInsert struct {
 	// Source are the rows to be merged, in batches that have the same columns of the
 	// table, in any order: all of them or some, but the key. Columns that it does not
 	// have keep their values in rows that are updated, and are null in rows that are
-	// inserted. It is read once, to its end.
+	// inserted, and so do subfields of structs. It is read once, to its end.
 	Source iter.Seq2[arrow.RecordBatch, error]
 
 	WhenMatched WhenMatched

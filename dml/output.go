@@ -3,6 +3,7 @@ package dml
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -154,18 +155,26 @@ func (j *join) emit(part sourcePart, target arrow.RecordBatch, yield func(table.
 
 func (j *join) assemble(part sourcePart, target arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, len(j.snapshot.Schema.Fields))
+	missing := j.source.missing()
 	for i, f := range j.snapshot.Schema.Fields {
 		var err error
+		var kept arrow.Array // what the rows have now
+		if target != nil && slices.Contains(missing, f.Name) {
+			if kept, err = column(target, f.Name); err == nil {
+				kept, err = gather.Take(memory.DefaultAllocator, kept, part.items)
+			}
+		}
 		switch {
+		case err != nil:
 		case j.source.has[i]:
-			columns[i], err = part.take(i)
+			if columns[i], err = part.take(i); err == nil {
+				columns[i], err = j.source.complete(i, columns[i], kept)
+			}
+			release([]arrow.Array{kept})
 		case target == nil:
 			columns[i] = nulls(f, len(part.rows))
 		default:
-			var from arrow.Array
-			if from, err = column(target, f.Name); err == nil {
-				columns[i], err = gather.Take(memory.DefaultAllocator, from, part.items)
-			}
+			columns[i] = kept
 		}
 		if err != nil {
 			release(columns)

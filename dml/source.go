@@ -31,13 +31,16 @@ type layout struct {
 	schema table.Schema
 	// has says for each column of the table whether the source has it.
 	has []bool
+	// from are the types of the columns that the source has and that lack subfields, or
+	// have them in another order; see subfields.go. The others are as in the table.
+	from []arrow.DataType
 }
 
 // layoutOf finds the columns of a batch among those of the table, whatever their
 // order. A column that the table does not have, or has with another type, is an
-// error. That it may have nulls is none: only nulls are.
+// error, apart from subfields that it lacks. That it may have nulls is none: only nulls are.
 func layoutOf(schema table.Schema, rec *arrow.Schema) (layout, error) {
-	l := layout{schema: schema, has: make([]bool, len(schema.Fields))}
+	l := layout{schema: schema, has: make([]bool, len(schema.Fields)), from: make([]arrow.DataType, len(schema.Fields))}
 	for _, f := range rec.Fields() {
 		at := slices.IndexFunc(schema.Fields, func(g table.Field) bool { return g.Name == f.Name })
 		switch {
@@ -45,24 +48,44 @@ func layoutOf(schema table.Schema, rec *arrow.Schema) (layout, error) {
 			return l, fmt.Errorf("the table has no column %q, and the rows to be written have", f.Name)
 		case l.has[at]:
 			return l, fmt.Errorf("the rows to be written have column %q twice", f.Name)
-		case !arrow.TypeEqual(f.Type, schema.Fields[at].Type):
+		case !fits(f.Type, schema.Fields[at].Type):
 			return l, fmt.Errorf("column %q: the rows to be written have it as %s, the table as %s", f.Name, f.Type, schema.Fields[at].Type)
 		}
 		l.has[at] = true
+		if !arrow.TypeEqual(f.Type, schema.Fields[at].Type) {
+			l.from[at] = f.Type
+		}
 	}
 	return l, nil
 }
 
-// names are the columns that the source has, in the table's order.
-func (l layout) names() []string { return l.pick(true) }
-
-// missing are the others.
-func (l layout) missing() []string { return l.pick(false) }
-
-func (l layout) pick(has bool) []string {
+// missing are those of which a row that is updated keeps something.
+func (l layout) missing() []string {
 	var out []string
 	for i, f := range l.schema.Fields {
-		if l.has[i] == has {
+		if !l.has[i] || l.from[i] != nil && len(lacking(l.from[i], f.Type, f.Name, false)) > 0 {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+// complete makes values of a column that the source has such of the table's, with what
+// they lack from target, or nulls if that is nil. It releases the values.
+func (l layout) complete(column int, values, target arrow.Array) (arrow.Array, error) {
+	if l.from[column] == nil {
+		return values, nil
+	}
+	defer values.Release()
+	f := l.schema.Fields[column]
+	return complete(values, target, f.Type, f.Name)
+}
+
+// names are the columns that the source has, in the table's order.
+func (l layout) names() []string {
+	var out []string
+	for i, f := range l.schema.Fields {
+		if l.has[i] {
 			out = append(out, f.Name)
 		}
 	}
@@ -75,6 +98,11 @@ func (l layout) canInsert() error {
 	for i, f := range l.schema.Fields {
 		if !l.has[i] && !f.Nullable {
 			lacks = append(lacks, fmt.Sprintf("%q", f.Name))
+		}
+		if l.from[i] != nil {
+			for _, name := range lacking(l.from[i], f.Type, f.Name, true) {
+				lacks = append(lacks, fmt.Sprintf("%q", name))
+			}
 		}
 	}
 	if len(lacks) == 0 {
@@ -92,6 +120,11 @@ func (l layout) columns(rec arrow.RecordBatch) ([]arrow.Array, error) {
 	}
 	if !slices.Equal(got.has, l.has) {
 		return nil, fmt.Errorf("one batch has the columns %q, another %q", l.names(), got.names())
+	}
+	for i, f := range l.schema.Fields {
+		if a, b := l.from[i], got.from[i]; (a == nil) != (b == nil) || a != nil && !arrow.TypeEqual(a, b) {
+			return nil, fmt.Errorf("column %q has other subfields in one batch than in another", f.Name)
+		}
 	}
 	out := make([]arrow.Array, len(l.schema.Fields))
 	for i, f := range l.schema.Fields {
@@ -159,7 +192,7 @@ func (src *source) read(ctx context.Context, schema table.Schema, rows iter.Seq2
 		}
 	}
 	if src.has == nil { // no batch at all says nothing of columns
-		src.layout = layout{schema: schema, has: make([]bool, len(schema.Fields))}
+		src.layout = layout{schema: schema, has: make([]bool, len(schema.Fields)), from: make([]arrow.DataType, len(schema.Fields))}
 	}
 	return nil
 }
