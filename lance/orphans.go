@@ -39,6 +39,7 @@ func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (version
 	}
 	for _, o := range stored {
 		if !refs.has(o.Path) {
+			o.Foreign = foreignName(o.Path)
 			found(o)
 		}
 	}

@@ -6,13 +6,16 @@ import (
 )
 
 // Orphan is a stored object that no version of the table refers to: what a commit
-// that failed, or a process that died, has left behind.
+// that failed, or a process that died, has left behind, unless it is foreign.
 type Orphan struct {
 	// Path is the engine's name of the object, relative to the table.
 	Path  string `json:"path"`
 	Bytes uint64 `json:"bytes"`
 	// Modified is when the object was written, by the store's clock.
 	Modified time.Time `json:"modified"`
+	// Foreign says that the object is called like nothing that a writer of such tables
+	// puts at its place: somebody else has put it there, and wants it, perhaps.
+	Foreign bool `json:"foreign"`
 }
 
 // OrphanFinder is implemented by an engine that can tell what nothing refers to. It

@@ -26,7 +26,8 @@ are not read.
 
 It also counts the files that no version of the table refers to, and --orphans
 lists them. They are no problem: commits that failed have left them, or somebody is
-about to commit them.`,
+about to commit them. Files in the table's directories that are called like nothing
+that writers of such tables put there are counted by themselves, as foreign.`,
 		Args: exactly("a TABLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verify(cmd.Context(), args[0], opts, !noProgress)
@@ -113,14 +114,22 @@ func printOrphans(p *printer, r verify.Report) {
 		p.f("None of the table's %s refers to %s of %s: left behind by commits that failed, or not committed yet.\n",
 			plural(r.Checked[verify.Versions], "version"), plural(files, "file"), size(r.Checked[verify.OrphanBytes]))
 	}
+	if n := r.Checked[verify.ForeignFiles]; n > 0 {
+		p.f("%s of %s in the table's directories: called like nothing that writers of such tables leave there. Whoever put them there knows.\n",
+			plural(n, "foreign file"), size(r.Checked[verify.ForeignBytes]))
+	}
 	if len(r.Orphans) == 0 {
 		return
 	}
 	var rows [][]string
 	for _, o := range r.Orphans {
-		rows = append(rows, []string{o.Path, size(o.Bytes), o.Modified.UTC().Format(time.RFC3339)})
+		whose := "left behind"
+		if o.Foreign {
+			whose = "foreign"
+		}
+		rows = append(rows, []string{o.Path, size(o.Bytes), o.Modified.UTC().Format(time.RFC3339), whose})
 	}
 	p.f("\n")
-	p.table([]string{"FILE", "SIZE", "WRITTEN"}, rows)
+	p.table([]string{"FILE", "SIZE", "WRITTEN", "WHOSE"}, rows)
 	p.f("\n")
 }

@@ -16,9 +16,14 @@ func (r *run) orphans(ctx context.Context) error {
 		return nil
 	}
 	var list []table.Orphan
-	var bytes uint64
+	var bytes, foreign, foreignBytes uint64
 	versions, err := finder.Orphans(ctx, func(o table.Orphan) {
 		list = append(list, o)
+		if o.Foreign {
+			foreign++
+			foreignBytes += o.Bytes
+			return
+		}
 		bytes += o.Bytes
 	})
 	switch {
@@ -30,8 +35,10 @@ func (r *run) orphans(ctx context.Context) error {
 		return fmt.Errorf("verify: %w", err)
 	}
 	r.report.Checked[Versions] = uint64(versions)
-	r.report.Checked[OrphanFiles] = uint64(len(list))
+	r.report.Checked[OrphanFiles] = uint64(len(list)) - foreign
 	r.report.Checked[OrphanBytes] = bytes
+	r.report.Checked[ForeignFiles] = foreign
+	r.report.Checked[ForeignBytes] = foreignBytes
 	if r.opts.ListOrphans {
 		r.report.Orphans = append([]table.Orphan{}, list...)
 	}

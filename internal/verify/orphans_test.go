@@ -50,6 +50,20 @@ func TestOrphansAreCountedAndNoProblem(t *testing.T) {
 	require.Contains(t, r.Checked, verify.OrphanFiles)
 }
 
+func TestReport21ForeignFilesAreCountedByThemselves(t *testing.T) {
+	e := &littered{Engine: newTable(t), orphans: []table.Orphan{
+		{Path: "data/a", Bytes: 3}, {Path: "data/notes.txt", Bytes: 50, Foreign: true}, {Path: "data/b", Bytes: 4},
+	}}
+	r, err := verify.Table(t.Context(), e, verify.Options{ListOrphans: true})
+	require.NoError(t, err)
+	require.True(t, r.OK, "%v", r.Problems)
+	require.EqualValues(t, 2, r.Checked[verify.OrphanFiles])
+	require.EqualValues(t, 7, r.Checked[verify.OrphanBytes])
+	require.EqualValues(t, 1, r.Checked[verify.ForeignFiles])
+	require.EqualValues(t, 50, r.Checked[verify.ForeignBytes])
+	require.Equal(t, e.orphans, r.Orphans, "listed together, each with whose it is")
+}
+
 func TestOrphansThatCannotBeToldAreNotCountedAsNone(t *testing.T) {
 	for _, cause := range []error{table.Corruptf("version 3 is damaged"), table.Unsupportedf("version 3 has more")} {
 		e := &littered{Engine: newTable(t), err: cause}

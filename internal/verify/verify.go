@@ -59,6 +59,10 @@ const (
 	Versions    = "versions"
 	OrphanFiles = "orphan_files"
 	OrphanBytes = "orphan_bytes"
+	// ForeignFiles are files in the table's directories that no writer of such tables
+	// has put there; they are not among the orphans.
+	ForeignFiles = "foreign_files"
+	ForeignBytes = "foreign_bytes"
 )
 
 // Problem is one thing that is wrong.

@@ -1,0 +1,27 @@
+package lance
+
+import "regexp"
+
+// What Lance and rehome call the files of a table, by where they put them. Only such a
+// file can be what a commit has left behind; others somebody else has put there.
+//
+// Unfinished files are among them: rehome's begin with ".tmp_", stock engines add "#1"
+// to the name on local disk, and "-" and a UUID to that of a manifest.
+var ownNames = regexp.MustCompile(`^(` +
+	// Engines make the names of data files of UUIDs, but who writes files for a commit by
+	// hand chooses his own. Values beside a file are in a directory of the file's name: a
+	// UUID, or its first three bytes in binary and the rest in hexadecimal digits.
+	`data/([^/]+\.lance(#\d+)?|(` + uuidPattern + `|[01]{24}[0-9a-f]{26})/[^/]+)` +
+	`|_deletions/\d+-\d+-\d+\.(arrow|bin)(#\d+)?` +
+	`|_transactions/\d+-[^/]+\.txn(#\d+)?` +
+	`|_indices/` + uuidPattern + `/.+` +
+	`|_fri/` + uuidPattern + `/[^/]+` +
+	`|_versions/(d?\d+|_latest)\.manifest([-#].*)?` +
+	`|(data|_deletions|_transactions|_versions)/\.tmp_[^/]*` +
+	`)$`)
+
+const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
+
+// foreignName says whether a file, by its path below the table, is called like nothing
+// that Lance or rehome writes at that place.
+func foreignName(path string) bool { return !ownNames.MatchString(path) }
