@@ -66,10 +66,11 @@ type Loop struct {
 	Sleep func(context.Context, time.Duration) error
 	Hooks Hooks
 
-	tried   int    // attempts that called Commit
-	target  uint64 // the version that the last of them may have become
-	unknown bool   // whether the engine said that it cannot know
-	taken   bool   // whether the last attempt was told that it came too late
+	tried   int             // attempts that called Commit
+	target  uint64          // the version that the last of them may have become
+	unknown bool            // whether the engine said that it cannot know
+	taken   bool            // whether the last attempt was told that it came too late
+	last    *table.Proposal // that was tried
 }
 
 // DefaultMaxAttempts is the number of attempts if nobody says otherwise. A writer
@@ -91,6 +92,8 @@ type Done struct {
 	// Found is the transaction as it was found in the table, after its answer was
 	// lost; nil if the engine answered.
 	Found *table.Transaction
+	// Lost says that objects of the version are gone already; nil if all are there.
+	Lost *LostError
 }
 
 // OvertakenError says that all attempts came too late. It is a [table.ErrConflict]:
@@ -163,8 +166,19 @@ func (l *Loop) ensureDefaults() {
 // propose included. If the error is a [table.ErrAmbiguousCommit], nobody can tell
 // whether the transaction was committed; after any other it was not, and never will
 // be. When attempts run out, the error is an [*OvertakenError].
+//
+// Right after the commit it looks again whether everything that was committed is there;
+// see [Done].
 func (l *Loop) Commit(ctx context.Context, propose func(context.Context, Window) (*table.Proposal, error)) (Done, error) {
 	l.ensureDefaults()
+	done, err := l.commit(ctx, propose)
+	if err == nil && !done.Nothing && l.last != nil && done.Version == l.last.Base.Version+1 {
+		done.Lost = l.lookAgain(ctx, l.last, done.Snapshot)
+	}
+	return done, err
+}
+
+func (l *Loop) commit(ctx context.Context, propose func(context.Context, Window) (*table.Proposal, error)) (Done, error) {
 	for n := 1; n <= l.MaxAttempts; n++ {
 		start := time.Now()
 		done, err := l.attempt(ctx, n, propose)
@@ -210,7 +224,7 @@ func (l *Loop) attempt(ctx context.Context, n int, propose func(context.Context,
 	}
 	info := Info{Attempt: n, Proposal: proposal}
 	l.Hooks.Begin(info)
-	l.tried, l.target = l.tried+1, w.Base.Version+1
+	l.tried, l.target, l.last = l.tried+1, w.Base.Version+1, proposal
 	s, err := l.Engine.Commit(ctx, *proposal)
 	l.taken = errors.Is(err, table.ErrVersionTaken)
 	if info.Err = err; err == nil {

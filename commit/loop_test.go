@@ -300,3 +300,36 @@ func TestDiscard(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 }
+
+// TestReport14LossIsReportedAtOnce: a clean-up that takes files of writers that have not
+// committed takes one between the last look and the commit. It is committed, which is
+// said, with what is gone and what to do.
+func TestReport14LossIsReportedAtOnce(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		e := newEngine()
+		ref, err := e.WriteDeletions(ctx, 0, 1, deletion.Of(0))
+		require.NoError(t, err)
+		e.commit = func(p table.Proposal) (*table.Snapshot, error) {
+			s, err := e.Engine.Commit(ctx, table.Proposal{Base: p.Base, Transaction: p.Transaction, Change: table.Change{Reserve: 1}})
+			if lost {
+				require.NoError(t, e.Delete(ctx, table.Object{Kind: table.ObjectDeletion, Path: ref.Path}))
+			}
+			return s, err
+		}
+		l := commit.Loop{Engine: e, ID: "x", Table: "t", By: "somebody"}
+		done, err := l.Commit(ctx, func(_ context.Context, w commit.Window) (*table.Proposal, error) {
+			return &table.Proposal{Base: w.Base, Transaction: table.Transaction{ID: "x", Operation: table.Delete{}},
+				Change: table.Change{SetDeletion: map[table.FragmentID]*table.DeletionRef{0: &ref}}}, nil
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, done.Version)
+		if !lost {
+			require.Nil(t, done.Lost)
+			continue
+		}
+		require.Equal(t, []table.Object{{Kind: table.ObjectDeletion, Path: ref.Path}}, done.Lost.Objects)
+		require.ErrorIs(t, done.Lost, table.ErrCorrupt)
+		require.EqualError(t, done.Lost, "somebody: table t: version 2 was committed, and 1 of its objects were removed just before that: "+ref.Path+
+			"; a clean-up took files that were not committed yet, and version 2 cannot be read whole: restore version 1, then run again, and let no clean-up delete unverified files while others write")
+	}
+}

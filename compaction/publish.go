@@ -96,7 +96,9 @@ func (e *ConflictError) Unwrap() error { return table.ErrConflict }
 // numbered and published. If none is left the error is a [*ConflictError].
 // Whatever the error, the results' objects are deleted, with one exception: on
 // [table.ErrAmbiguousCommit] the compaction may be committed or not, and nothing
-// was deleted. Publishing the same results again then finds out.
+// was deleted. Publishing the same results again then finds out. A [*commit.LostError]
+// comes with the outcome: the compaction was committed, and some of its objects were
+// gone right after that.
 //
 // Publish also recognises results that it has published before and reports that.
 // It takes possession of the results: they must not be used for anything else.
@@ -136,14 +138,18 @@ func publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	switch {
 	case err != nil:
 		return Outcome{}, p.abandon(ctx, overtaken(err))
-	case done.Found != nil:
-		out := p.published(ctx, *done.Found)
-		p.remember(out.Published)
-		return out, nil
 	}
-	p.dropVectors(ctx, commit.Referred(done.Snapshot))
-	out := p.outcome(done.Version)
+	var out Outcome
+	if done.Found != nil {
+		out = p.published(ctx, *done.Found)
+	} else {
+		p.dropVectors(ctx, commit.Referred(done.Snapshot))
+		out = p.outcome(done.Version)
+	}
 	p.remember(out.Published)
+	if done.Lost != nil {
+		return out, done.Lost
+	}
 	return out, nil
 }
 

@@ -144,6 +144,9 @@ func Trim(ctx context.Context, e table.Engine, opts TrimOptions, ev Events) (Tri
 	}
 	report := t.last.report(done.Version)
 	report.Committed, report.Attempts = !done.Nothing, l.Attempts()
+	if done.Lost != nil {
+		return report, done.Lost
+	}
 	return report, nil
 }
 

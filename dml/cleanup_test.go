@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/dml"
 	"github.com/rehome-db/rehome/lance"
@@ -141,4 +142,41 @@ func TestReport06TheVersionIsRemovedWhileItIsRead(t *testing.T) {
 	require.EqualValues(t, 7, done.Updated)
 	require.Len(t, contents(t, e, 0), 20)
 	require.Empty(t, orphans(t, e))
+}
+
+// robbed is an engine of which a clean-up takes the data files that nothing refers to
+// yet, right before a commit.
+type robbed struct {
+	*lance.Engine
+	m *store.Mem
+	t *testing.T
+}
+
+func (r *robbed) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot, error) {
+	s, err := r.Engine.Commit(ctx, p)
+	for _, f := range p.Change.Add {
+		require.NoError(r.t, r.m.Delete(ctx, f.Files[0].Path))
+	}
+	return s, err
+}
+
+// TestReport14ChangesLookAgain: every change says at once that a clean-up took its files,
+// and is not run again by itself.
+func TestReport14ChangesLookAgain(t *testing.T) {
+	m := store.NewMem()
+	e, err := lance.CreateStore(t.Context(), m, columns().Arrow(), lance.CreateOptions{}, lance.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	for part := range slices.Chunk(numbered(20), 10) {
+		_, err = dml.Append{Rows: in(10, part)}.Execute(t.Context(), e, dml.Options{})
+		require.NoError(t, err)
+	}
+	before := snapshot(t, e, 0).Version
+	r := &robbed{Engine: e, m: m, t: t}
+	_, err = dml.Append{Rows: in(10, numbered(3))}.Execute(t.Context(), r, dml.Options{})
+	var lost *commit.LostError
+	require.ErrorAs(t, err, &lost)
+	require.Equal(t, before+1, lost.Version)
+	require.Len(t, lost.Objects, 1)
+	require.Equal(t, before+1, snapshot(t, e, 0).Version)
 }

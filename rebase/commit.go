@@ -128,7 +128,8 @@ func (b CommitBuilder) WithHooks(h commit.Hooks) CommitBuilder {
 // [*commit.OvertakenError] if attempts run out. Whatever the error, the change's
 // objects are deleted, with one exception: on [table.ErrAmbiguousCommit] the change
 // may be committed or not, and nothing was deleted. Executing the same change again
-// then finds out.
+// then finds out. A [*commit.LostError] comes with what was committed: it was, and some
+// of its objects were gone right after that.
 func (b CommitBuilder) Execute(ctx context.Context, u Uncommitted) (Committed, error) {
 	r, err := NewTransactionRebase(b, u)
 	if err != nil {
@@ -151,7 +152,11 @@ func (b CommitBuilder) Execute(ctx context.Context, u Uncommitted) (Committed, e
 	if err != nil {
 		return Committed{}, r.abandon(ctx, r.historyGone(err))
 	}
-	return r.committed(ctx, done, l.Attempts()), nil
+	out := r.committed(ctx, done, l.Attempts())
+	if done.Lost != nil {
+		return out, done.Lost
+	}
+	return out, nil
 }
 
 // historyGone makes a conflict of the loss of versions that the change would have to be

@@ -126,16 +126,20 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		for n, more := 1, true; more; n++ {
 			synctest.Test(t, func(t *testing.T) {
 				w, p, u := faulty(t)
-				seen, at := 0, ""
+				seen, at, committed := 0, "", false
 				p.before = func(op string) error {
 					if at != "" && op == "delete" && deleteFails {
 						return errInjected
+					}
+					if committed {
+						return nil // see TestReport14
 					}
 					if seen++; seen == n {
 						at = op
 						ops[op]++
 						return errInjected
 					}
+					committed = op == "commit"
 					return nil
 				}
 				out, err := rebase.NewCommitBuilder(p).WithThreads(1).Execute(ctx, u)
@@ -169,9 +173,13 @@ func TestCrash(t *testing.T) {
 	for n, more := 1, true; more; n++ {
 		synctest.Test(t, func(t *testing.T) {
 			w, p, u := faulty(t)
-			seen := 0
-			p.before = func(string) error {
+			seen, committed := 0, false
+			p.before = func(op string) error {
+				if committed {
+					return nil
+				}
 				if seen++; seen < n {
+					committed = op == "commit"
 					return nil
 				}
 				return errInjected

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/table"
 )
@@ -100,6 +101,9 @@ func (a *app) describe(err error) string {
 	case "ambiguous_commit":
 		advice = "look at the table with inspect before running the command again"
 	case "corrupt":
+		if lost := (*commit.LostError)(nil); errors.As(err, &lost) {
+			break // it says what to do
+		}
 		advice = "the table was not changed; verify lists everything that is wrong"
 	case "not_a_table":
 		var elsewhere *elsewhereError

@@ -1,0 +1,106 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rehome-db/rehome/table"
+)
+
+// LostError says that a transaction was committed, and that objects which its version
+// refers to are gone: somebody removed them between the last look before the commit and
+// the commit. Clean-ups that take files of any age which no version refers to do that
+// ("delete unverified"). It is a [table.ErrCorrupt]: the version cannot be read whole.
+// Nothing of the transaction may be deleted.
+type LostError struct {
+	By, Table string
+	// Version holds the transaction.
+	Version uint64
+	Objects []table.Object
+}
+
+func (e *LostError) Error() string {
+	const shown = 3
+	s := fmt.Sprintf("%s: table %s: version %d was committed, and %d of its objects were removed just before that:", e.By, e.Table, e.Version, len(e.Objects))
+	for i, o := range e.Objects {
+		if i == shown {
+			s += " ..."
+			break
+		}
+		s += " " + o.Path
+	}
+	return s + fmt.Sprintf("; a clean-up took files that were not committed yet, and version %d cannot be read whole: restore version %d, then run again, and let no clean-up delete unverified files while others write",
+		e.Version, e.Version-1)
+}
+
+// Unwrap makes it a table.ErrCorrupt.
+func (e *LostError) Unwrap() error { return table.ErrCorrupt }
+
+// stater is an engine that can be asked for objects.
+type stater interface {
+	Stat(context.Context, table.Object) (uint64, error)
+}
+
+// lookAgain looks, right after a commit, whether what the proposal brought in is still
+// there. Only what is certainly gone counts.
+func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapshot) *LostError {
+	engine, ok := l.Engine.(stater)
+	if !ok || p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTime)
+	defer cancel()
+	objects := broughtIn(p, s)
+	gone := make([]bool, len(objects))
+	const atATime = 8
+	slots := make(chan struct{}, atATime)
+	var wg sync.WaitGroup
+	for i, o := range objects {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			_, err := engine.Stat(ctx, o)
+			gone[i] = errors.Is(err, table.ErrNotFound)
+		})
+	}
+	wg.Wait()
+	var lost []table.Object
+	for i, o := range objects {
+		if gone[i] {
+			lost = append(lost, o)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return &LostError{By: l.By, Table: l.Table, Version: p.Base.Version + 1, Objects: lost}
+}
+
+// broughtIn are the objects that a proposal's version refers to and the one before did
+// not. s is the version, nil if it was not loaded.
+func broughtIn(p *table.Proposal, s *table.Snapshot) (out []table.Object) {
+	deletion := func(d *table.DeletionRef) {
+		if d != nil && d.Base == "" {
+			out = append(out, table.Object{Kind: table.ObjectDeletion, Path: d.Path})
+		}
+	}
+	for _, f := range p.Change.Add {
+		for _, d := range f.Files {
+			if d.Base == "" {
+				out = append(out, table.Object{Kind: table.ObjectData, Path: d.Path, Bytes: d.Bytes})
+			}
+		}
+		deletion(f.Deletion)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Change.SetDeletion)) {
+		deletion(p.Change.SetDeletion[id])
+	}
+	if p.Change.Reuse != nil && s != nil && s.Reuse != nil && s.Reuse.Path != "" {
+		out = append(out, table.Object{Kind: table.ObjectReuseIndex, Path: s.Reuse.Path})
+	}
+	return out
+}
