@@ -14,6 +14,7 @@
 //   - Compressed buffers are decompressed here, into memory that grows as the bytes come
 //     and with a bound on the decoder's window. A buffer that does not hold what it says
 //     is refused. The library gets the message without compression.
+//   - What the library allocates all the same is bounded by the bytes read so far.
 //   - The blocks of a file do not overlap, so that a file is not read more than once.
 //   - What panics in the library all the same is an error.
 //

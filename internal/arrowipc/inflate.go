@@ -75,7 +75,33 @@ func (m *message) inflate(body []byte) ([]byte, error) {
 		binary.LittleEndian.PutUint64(m.bytes[at:], uint64(now.offset))
 		binary.LittleEndian.PutUint64(m.bytes[at+8:], uint64(now.length))
 	}
-	return out, m.err()
+	if m.err() != nil {
+		return nil, m.err()
+	}
+	return out, checkStored(m.bytes, out)
+}
+
+// checkStored looks at changed metadata anew: where parts of them overlap, a change of
+// one changed another. All buffers have to be stored by now.
+func checkStored(metadata, body []byte) error {
+	m, err := parseWith(metadata, len(body))
+	if err != nil {
+		return err
+	}
+	if m.table(m.batch, 3) == 0 {
+		return errMetadata
+	}
+	first, n := m.vector(m.batch, 2, 16)
+	for i := range n {
+		offset, length := m.i64(first+16*i), m.i64(first+16*i+8)
+		if length == 0 {
+			continue
+		}
+		if length < 8 || binary.LittleEndian.Uint64(body[offset:]) != math.MaxUint64 {
+			return errors.New("the metadata of a message overlap")
+		}
+	}
+	return m.err()
 }
 
 // decompress returns what a buffer with its size before it holds.

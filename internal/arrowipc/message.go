@@ -32,7 +32,11 @@ type message struct {
 }
 
 // parse looks at a message's metadata.
-func parse(metadata []byte) (*message, error) {
+func parse(metadata []byte) (*message, error) { return parseWith(metadata, -1) }
+
+// parseWith is parse for a body of so many bytes, whatever the metadata say; -1 for what
+// they say.
+func parseWith(metadata []byte, bodyLength int) (*message, error) {
 	m := &message{flat: flat{bytes: metadata}}
 	root := m.root()
 	if at := m.field(root, 1); at != 0 {
@@ -44,6 +48,9 @@ func parse(metadata []byte) (*message, error) {
 			return nil, fmt.Errorf("a message with a body of %d bytes", n)
 		}
 		m.bodyLength = int(n)
+	}
+	if bodyLength >= 0 {
+		m.bodyLength = bodyLength
 	}
 	header := m.table(root, 2)
 	if header == 0 {

@@ -52,7 +52,7 @@ func batches(next func() (metadata, body []byte, err error)) iter.Seq2[arrow.Rec
 // open and read call the library, which may panic.
 func open(messages *messageReader) (in *ipc.Reader, err error) {
 	defer recovered.Into(&err)
-	if in, err = ipc.NewReaderFromMessageReader(messages); err != nil && messages.err != nil {
+	if in, err = ipc.NewReaderFromMessageReader(messages, ipc.WithAllocator(allocator{memory.DefaultAllocator, messages})); err != nil && messages.err != nil {
 		err = messages.err // without what the library says around it
 	}
 	return in, unexpected(err)
@@ -75,6 +75,7 @@ func unexpected(err error) error {
 type messageReader struct {
 	next func() (metadata, body []byte, err error)
 	err  error // what next or the look said
+	held int   // the bytes of all messages so far, decompressed
 }
 
 func (r *messageReader) Retain()  {}
@@ -93,7 +94,35 @@ func (r *messageReader) Message() (*ipc.Message, error) {
 		r.err = err
 		return nil, err
 	}
+	r.held += len(metadata) + len(body)
 	return ipc.NewMessage(memory.NewBufferBytes(metadata), memory.NewBufferBytes(body)), nil
+}
+
+// allocator is what the library may allocate from: as it decompresses nothing, it needs
+// no more than the messages have, to put parts of dictionaries together.
+type allocator struct {
+	memory.Allocator
+	messages *messageReader
+}
+
+// spare is for what is rounded up.
+const spare = 64 << 10
+
+// check panics, as allocators do; whoever calls the library makes it an error.
+func (a allocator) check(size int) {
+	if size > 2*a.messages.held+spare {
+		panic(fmt.Errorf("%d bytes are asked for, by messages of %d", size, a.messages.held))
+	}
+}
+
+func (a allocator) Allocate(size int) []byte {
+	a.check(size)
+	return a.Allocator.Allocate(size)
+}
+
+func (a allocator) Reallocate(size int, b []byte) []byte {
+	a.check(size)
+	return a.Allocator.Reallocate(size, b)
 }
 
 // readMessage reads a message, and returns io.EOF at the end of the stream.

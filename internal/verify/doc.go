@@ -22,8 +22,10 @@
 //   - What the engine itself knows to check ([table.Checker]): for Lance tables the
 //     manifest's flags, the metadata of every data file and its pages, and that the
 //     files of every index are there and whole.
-//   - With Deep, every column of every fragment is decoded, and the live rows are
-//     counted.
+//   - With Deep, every column of every fragment is decoded, the live rows are counted,
+//     and their values are such as other engines can read (package arrowcheck: text is
+//     UTF-8, decimals fit their precision, dates and times are within the calendar). The
+//     first that is not is reported for each column of a fragment, with its row.
 //
 // # What is counted
 //
