@@ -264,3 +264,23 @@ func TestReport08AMessageWithTooFewBuffers(t *testing.T) {
 	})
 	require.Less(t, n, uint64(32<<20))
 }
+
+// A stream that ends among its dictionaries is cut off, and not one without rows.
+func TestReport08AStreamWithoutItsDictionaries(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	two := arrow.NewSchema([]arrow.Field{{Name: "a", Type: dict}, {Name: "b", Type: dict}}, nil)
+	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, two, strings.NewReader(`[{"a":"x","b":"y"}]`))
+	require.NoError(t, err)
+	b := stream(t, []arrow.RecordBatch{rec})
+	// The messages are the schema, two dictionaries and the rows.
+	var ends []int
+	for at := 0; at+8 < len(b); {
+		n := int(binary.LittleEndian.Uint32(b[at+4:]))
+		body := ipc.NewMessage(memory.NewBufferBytes(b[at+8:at+8+n]), memory.NewBufferBytes(nil)).BodyLen()
+		at += 8 + n + int(body)
+		ends = append(ends, at)
+	}
+	require.Len(t, ends, 4)
+	_, err = read(b[:ends[1]])
+	require.ErrorContains(t, err, "dictionaries")
+}

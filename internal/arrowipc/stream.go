@@ -36,6 +36,9 @@ func batches(next func() (metadata, body []byte, err error)) iter.Seq2[arrow.Rec
 		defer in.Release()
 		for {
 			rec, err := read(in)
+			if err != nil && messages.err != nil && !errors.Is(messages.err, io.EOF) {
+				err = messages.err // without what the library says around it
+			}
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -108,20 +111,27 @@ type allocator struct {
 // spare is for what is rounded up.
 const spare = 64 << 10
 
-// check panics, as allocators do; whoever calls the library makes it an error.
-func (a allocator) check(size int) {
-	if size > 2*a.messages.held+spare {
-		panic(fmt.Errorf("%d bytes are asked for, by messages of %d", size, a.messages.held))
+// refuses says that there is no such memory. The library finds that out when it uses
+// what it was given, and panics, which is stopped.
+func (a allocator) refuses(size int) bool {
+	if size <= 2*a.messages.held+spare {
+		return false
 	}
+	a.messages.err = fmt.Errorf("%d bytes are asked for, by messages of %d", size, a.messages.held)
+	return true
 }
 
 func (a allocator) Allocate(size int) []byte {
-	a.check(size)
+	if a.refuses(size) {
+		return nil
+	}
 	return a.Allocator.Allocate(size)
 }
 
 func (a allocator) Reallocate(size int, b []byte) []byte {
-	a.check(size)
+	if a.refuses(size) {
+		return nil
+	}
 	return a.Allocator.Reallocate(size, b)
 }
 
