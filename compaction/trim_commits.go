@@ -41,7 +41,9 @@ func newCommitFinder(e table.Loader) *commitFinder {
 // the version that it names. If versions were removed the answer is a later one:
 // whatever was done before the commit was done before that, too.
 func (f *commitFinder) find(ctx context.Context, base *table.Snapshot, t *fri.Transition) (fri.Commit, time.Time, error) {
-	f.versions[base.Version] = factsOf(base)
+	if f.versions[base.Version] == nil {
+		f.versions[base.Version] = factsOf(base)
+	}
 	if !f.versions[base.Version].after(t) {
 		return fri.Commit{}, time.Time{}, nil // a source is there: this is no history of this table
 	}

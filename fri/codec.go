@@ -57,6 +57,7 @@ func decode(content []byte, d decoder) (*History, error) {
 	if d.indexVersion < 0 || d.indexVersion > MaxIndexVersion {
 		return nil, table.Unsupportedf("fri: index version %d; %d is the newest that is known", d.indexVersion, MaxIndexVersion)
 	}
+	d.content = content
 	for f, err := range fields(content) {
 		if err == nil {
 			err = d.field(f)
@@ -77,6 +78,8 @@ type decoder struct {
 	recovers    bool
 	transitions []*Transition
 	entries     []entry
+	content     []byte
+	size        int // of what was read of it
 }
 
 func (d *decoder) field(f field) error {
@@ -90,7 +93,7 @@ func (d *decoder) field(f field) error {
 		// Not a transition, whatever it is: it is carried, and no address
 		// depends on it. A change that readers had to know of would have a new
 		// index version.
-		d.entries = append(d.entries, e)
+		d.add(e)
 		return nil
 	}
 	first := len(d.transitions)
@@ -112,8 +115,22 @@ func (d *decoder) field(f field) error {
 		d.transitions = append(d.transitions, t)
 	}
 	e.count = len(d.transitions) - first
-	d.entries = append(d.entries, e)
+	d.add(e)
 	return nil
+}
+
+// add adds an entry, which is the bytes that follow those of the one before it. Those
+// without transitions are kept as one: there may be as many of them as there are bytes.
+func (d *decoder) add(e entry) {
+	end := d.size + len(e.raw)
+	if n := len(d.entries); n > 0 && e.count == 0 && d.entries[n-1].count == 0 && d.entries[n-1].field == e.field {
+		last := &d.entries[n-1]
+		last.raw = d.content[d.size-len(last.raw) : end : end]
+		last.datasetVersion = e.datasetVersion
+	} else {
+		d.entries = append(d.entries, e)
+	}
+	d.size = end
 }
 
 // Encode returns the history's content. What was decoded is written byte for byte
@@ -232,7 +249,7 @@ func (m *message) note(format string, args ...any) {
 func (d *decoder) transition(m *message) (*Transition, error) {
 	t, err := m.transition()
 	var damage *TransitionError
-	if err != nil && d.recovers && errors.As(err, &damage) && errors.Is(err, table.ErrCorrupt) {
+	if err != nil && d.recovers && errors.As(err, &damage) && errors.Is(err, table.ErrCorrupt) && len(m.sources) > 0 {
 		return newDamaged(m, damage), nil
 	}
 	return t, err

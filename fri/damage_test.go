@@ -155,6 +155,7 @@ func TestReport15WhatCannotBeSetAside(t *testing.T) {
 		"a message that is cut off":   storedVersion(5, good)[:20],
 		"an id that is none":          storedVersion(5, storedGroup(emptyMap, []fri.Digest{{ID: table.MaxFragmentID + 1, PhysicalRows: 4}}, nil)),
 		"good ones that disagree":     storedVersion(5, good, good),
+		"no sources at all":           storedVersion(5, good, storedGroup(emptyMap, nil, nil)),
 		"damage to what is elsewhere": storedVersion(5, good, storedGroup(emptyMap, []fri.Digest{{ID: 10, PhysicalRows: 4}}, nil)),
 	} {
 		_, err := fri.Recover(content, 0)

@@ -134,25 +134,28 @@ func (h *History) Descendants(i int) []table.FragmentID {
 	return out
 }
 
-// descendants yields the fragment and everything that rewrites made of it, each
+// descendants yields the fragments and everything that rewrites made of them, each
 // once.
 func (h *History) descendants(ids ...table.FragmentID) iter.Seq[table.FragmentID] {
 	return func(yield func(table.FragmentID) bool) {
-		seen := make(map[table.FragmentID]struct{})
-		stack := slices.Clone(ids)
-		for len(stack) > 0 {
-			f := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if _, ok := seen[f]; ok {
-				continue
-			}
-			seen[f] = struct{}{}
+		for _, f := range ids {
 			if !yield(f) {
 				return
 			}
-			if e, ok := h.lineage.consumers[f]; ok {
-				for _, d := range h.transitions[e.transition].destinations {
-					stack = append(stack, d.ID)
+		}
+		made := make([]bool, len(h.transitions))
+		h.reach(ids, made, h.lineage.consumers, (*Transition).Destinations)
+		seen := make(fragmentSet, len(ids))
+		for _, f := range ids {
+			seen[f] = struct{}{}
+		}
+		for i, t := range h.transitions {
+			if !made[i] {
+				continue
+			}
+			for _, d := range t.destinations {
+				if _, ok := seen[d.ID]; !ok && !yield(d.ID) {
+					return
 				}
 			}
 		}

@@ -29,7 +29,7 @@ import (
 // [History.Trim], which wants to know more.
 func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) []table.IndexMeta {
 	t := h.transitions[i]
-	sources, relatives := h.sourceSet(i), h.relatives(t)
+	sources := h.sourceSet(i)
 	var out []table.IndexMeta
 	for _, x := range indexes {
 		if x.System {
@@ -40,36 +40,44 @@ func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) [
 			predates = x.DatasetVersion < committed
 		}
 		switch {
-		case !x.CoverageKnown && predates, sources.anyOf(x.Coverage), predates && relatives.anyOf(x.Coverage):
+		case !x.CoverageKnown && predates, sources.anyOf(x.Coverage), predates && h.related(x.Coverage)[i]:
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// relatives returns the sources of t with all their ancestors and descendants.
-func (h *History) relatives(t *Transition) fragmentSet {
-	out := make(fragmentSet)
-	var stack []table.FragmentID
-	for _, s := range t.sources {
-		stack = append(stack, s.ID)
+// related says of each transition whether some of the fragments are relatives of it:
+// its sources, what they came from, or what became of them. It walks every transition
+// once up and once down, whatever the number of its fragments.
+func (h *History) related(ids []table.FragmentID) []bool {
+	up, down := make([]bool, len(h.transitions)), make([]bool, len(h.transitions))
+	h.reach(ids, up, h.lineage.producers, (*Transition).Sources)
+	h.reach(ids, down, h.lineage.consumers, (*Transition).Destinations)
+	for i := range up {
+		up[i] = up[i] || down[i]
 	}
-	for f := range h.descendants(stack...) {
-		out[f] = struct{}{}
-	}
-	seen := make(fragmentSet)
-	for len(stack) > 0 {
-		f := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if _, ok := seen[f]; ok {
-			continue
+	return up
+}
+
+// reach marks the transitions that edges lead to from the fragments, and from what
+// next yields of those.
+func (h *History) reach(ids []table.FragmentID, seen []bool, edges map[table.FragmentID]edge, next func(*Transition) []Digest) {
+	var work []int
+	visit := func(id table.FragmentID) {
+		if e, ok := edges[id]; ok && !seen[e.transition] {
+			seen[e.transition] = true
+			work = append(work, e.transition)
 		}
-		seen[f], out[f] = struct{}{}, struct{}{}
-		if e, ok := h.lineage.producers[f]; ok {
-			for _, s := range h.transitions[e.transition].sources {
-				stack = append(stack, s.ID)
-			}
+	}
+	for _, id := range ids {
+		visit(id)
+	}
+	for len(work) > 0 {
+		t := h.transitions[work[len(work)-1]]
+		work = work[:len(work)-1]
+		for _, d := range next(t) {
+			visit(d.ID)
 		}
 	}
-	return out
 }

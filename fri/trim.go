@@ -155,17 +155,21 @@ func (h *History) Needs(t Trimming) ([]Need, error) {
 	if len(t.Commits) != h.Len() {
 		return nil, fmt.Errorf("fri: trim: %d commits for %d transitions", len(t.Commits), h.Len())
 	}
-	held := t.everCovered()
 	needs := make([]Need, h.Len())
-	for i := range needs {
+	for i, c := range t.Commits {
 		needs[i].Continues = -1
 		needs[i].Discard = t.DropDamaged && h.transitions[i].mapping == DamagedMapping
-		c := t.Commits[i]
 		needs[i].Reader = t.OldestReader != 0 && (c.Version == 0 || c.Version > t.OldestReader)
-		sources, relatives := h.sourceSet(i), h.relatives(h.transitions[i])
-		for _, x := range t.Indexes {
-			switch needed, doubt := needsOne(x, c, held[x.Name], sources, relatives); {
-			case x.System:
+	}
+	held := t.everCovered()
+	for _, x := range t.Indexes {
+		if x.System {
+			continue
+		}
+		was := held[x.Name]
+		p := pin{index: x, heldUnknown: was.unknown, consumes: h.consumesAnyOf(x.Coverage), claims: h.related(x.Coverage), held: h.related(was.ids)}
+		for i, c := range t.Commits {
+			switch needed, doubt := p.on(i, c); {
 			case needed, doubt && !t.ClaimDoubts:
 				needs[i].Indexes = append(needs[i].Indexes, x)
 			case doubt:
@@ -177,24 +181,43 @@ func (h *History) Needs(t Trimming) ([]Need, error) {
 	return needs, nil
 }
 
-// needsOne is the rule for one index and one transition.
-func needsOne(x table.IndexMeta, c Commit, held coverage, sources, relatives fragmentSet) (needed, doubt bool) {
-	if x.CoverageKnown && sources.anyOf(x.Coverage) {
+// pin is an index that may hold on to transitions. The slices have an element for each
+// transition: whether the coverage as stored names a source of it, whether it names a
+// relative, and whether the coverage as it ever was does.
+type pin struct {
+	index                  table.IndexMeta
+	consumes, claims, held []bool
+	heldUnknown            bool
+}
+
+// on is the rule for one transition.
+func (p pin) on(i int, c Commit) (needed, doubt bool) {
+	x := p.index
+	switch {
+	case x.CoverageKnown && p.consumes[i]:
 		// Files that were built or rewritten since do not claim a fragment that is
 		// gone, so the version that the index gives is not to be believed.
 		return true, false
-	}
-	if c.Version != 0 && x.DatasetVersion >= c.Version {
+	case c.Version != 0 && x.DatasetVersion >= c.Version:
 		return false, false
-	}
-	if !x.CoverageKnown || relatives.anyOf(x.Coverage) {
+	case !x.CoverageKnown, p.claims[i]:
 		return true, false
-	}
-	if x.Reuse == table.ReuseMasked {
+	case x.Reuse == table.ReuseMasked:
 		return false, false
 	}
-	needed = held.unknown || relatives.anyOf(held.ids)
+	needed = p.heldUnknown || p.held[i]
 	return needed, !needed && !c.BeforeKnown
+}
+
+// consumesAnyOf says of each transition whether it rewrote one of the fragments.
+func (h *History) consumesAnyOf(ids []table.FragmentID) []bool {
+	out := make([]bool, len(h.transitions))
+	for _, id := range ids {
+		if e, ok := h.lineage.consumers[id]; ok {
+			out[e.transition] = true
+		}
+	}
+	return out
 }
 
 // coverage is all that the segments of an index were ever seen to cover.
@@ -207,10 +230,12 @@ type coverage struct {
 // may still hold addresses of fragments that only its predecessor claimed.
 func (t Trimming) everCovered() map[string]coverage {
 	out := map[string]coverage{}
+	seen := map[uint64]bool{}
 	for _, c := range t.Commits {
-		if !c.BeforeKnown {
+		if !c.BeforeKnown || c.Exact && seen[c.Version] {
 			continue
 		}
+		seen[c.Version] = c.Exact // those of one commit had the same before it
 		for _, x := range c.Before {
 			was := out[x.Name]
 			was.unknown = was.unknown || !x.CoverageKnown
