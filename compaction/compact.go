@@ -34,6 +34,15 @@ type Report struct {
 	BytesRead    uint64 `json:"bytes_read"`
 	BytesWritten uint64 `json:"bytes_written"`
 
+	// Trim is what Options.MaxTransitions led to; nil if the bound was not reached.
+	Trim *TrimReport `json:"trim,omitempty"`
+	// TrimError says why the trim failed. The compaction is committed all the same.
+	TrimError string `json:"trim_error,omitempty"`
+
+	// KeepsOrder says that a scan reads the rows in the order of the version that was
+	// read, if no group was lost and nothing appended meanwhile.
+	KeepsOrder bool `json:"keeps_order"`
+
 	FRI      FRIReport       `json:"fri"`
 	Policy   IndexPolicy     `json:"index_policy"`
 	Reason   string          `json:"index_policy_reason"`
@@ -105,7 +114,7 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 		return Report{}, err
 	}
 	report := Report{
-		Table: plan.Table, Version: plan.ReadVersion, ReadVersion: plan.ReadVersion, RebasedOver: []uint64{},
+		Table: plan.Table, Version: plan.ReadVersion, ReadVersion: plan.ReadVersion, RebasedOver: []uint64{}, KeepsOrder: plan.KeepsOrder,
 		Policy: plan.Decision.Policy, Reason: plan.Decision.Reason, Forced: plan.Decision.Forced, Indexes: plan.Decision.Indexes,
 	}
 	if len(plan.Tasks) > 0 {
@@ -121,9 +130,37 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 			return Report{}, err
 		}
 		report.add(out, results)
+		report.trim(ctx, e, opts, ev)
 	}
 	report.ElapsedMS = time.Since(start).Milliseconds()
 	return report, nil
+}
+
+// trim keeps the history within the bound. Nothing of the compaction depends on it.
+func (r *Report) trim(ctx context.Context, e table.Engine, opts Options, ev Events) {
+	if !r.FRI.Published || opts.MaxTransitions < 0 {
+		return
+	}
+	fail := func(err error) { r.TrimError = err.Error() }
+	s, err := loadLatest(ctx, e)
+	if err != nil {
+		fail(err)
+		return
+	}
+	h, err := readHistory(ctx, e, s)
+	if err != nil {
+		fail(err)
+		return
+	}
+	if h.Len() <= opts.MaxTransitions {
+		return
+	}
+	report, err := Trim(ctx, e, TrimOptions{KeepTransitions: opts.MaxTransitions, MaxAttempts: opts.MaxAttempts, sleep: opts.sleep}, ev)
+	if err != nil {
+		fail(err)
+		return
+	}
+	r.Trim = &report
 }
 
 // cleanedUp looks at the error of a task that found an object missing. If the

@@ -106,6 +106,17 @@ type Options struct {
 	// MaxSourceFragments bounds the number of fragments that one run takes. The
 	// default is no bound.
 	MaxSourceFragments int
+	// MaxTransitions bounds the fragment reuse index: a compaction that adds to it
+	// and leaves it with more transitions than these trims it in a commit of its own,
+	// of those older than the newest so many that nothing needs. Addresses outside the
+	// table stay translatable over the newest. Less than 0 means never. The default
+	// is 1000.
+	MaxTransitions int
+	// KeepOrder leaves alone what cannot be rewritten without changing the order in
+	// which a scan reads the rows of the version that is planned: everything but the
+	// end of the table. Rows that others append while the compaction is under way are
+	// scanned before the rewritten ones even so. The default is false.
+	KeepOrder bool
 	// ExcludeFragments are left alone. The default is none.
 	ExcludeFragments []table.FragmentID
 
@@ -147,6 +158,9 @@ type Options struct {
 
 // EnsureDefaults replaces zero values by their defaults.
 func (o *Options) EnsureDefaults() {
+	if o.MaxTransitions == 0 {
+		o.MaxTransitions = 1000
+	}
 	def(&o.TargetRows, 1<<20)
 	def(&o.MaxBytesPerFile, 16<<30)
 	def(&o.DeletionThreshold, 0.1)

@@ -19,6 +19,10 @@ type Planned struct {
 	Tasks []Task `json:"tasks"`
 	// Decision is how the table's indexes would fare.
 	Decision Decision `json:"decision"`
+	// KeepsOrder says that a scan reads the rows in the same order before and after.
+	// It does not if something stays that comes after what is rewritten: new fragments
+	// come last.
+	KeepsOrder bool `json:"keeps_order"`
 	// Kept says why each of the other fragments stays as it is.
 	Kept []Kept `json:"kept"`
 }
@@ -35,6 +39,7 @@ const (
 	keptExcluded = "excluded"
 	keptEmpty    = "holds no rows, not even deleted ones"
 	keptNoGain   = "merging it with its neighbours would not save a quarter of the fragments"
+	keptOrder    = "rewriting it would change the order in which rows are scanned"
 	keptBound    = "over the bound on what one run takes"
 )
 
@@ -53,7 +58,8 @@ const overshoot = 1.0 / 8
 // are grouped with their neighbours, where neighbours are those that are next to
 // each other once the fragments that stay are left out: new fragments go to the
 // end of the table, so that a full one between two small ones does not keep them
-// apart. When indexes can be read through a fragment reuse index, or hold stable row
+// apart. So a scan may read the rows in another order afterwards: [Planned].KeepsOrder
+// says whether it does, and [Options].KeepOrder gives up what would change it. When indexes can be read through a fragment reuse index, or hold stable row
 // ids, only candidates that the same ones cover share a group. A group is worth its while if it holds
 // a candidate of the first kind or becomes fewer fragments.
 //
@@ -88,10 +94,13 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 		return Planned{}, err
 	}
 	groups := p.groups(d.retargets())
+	if opts.KeepOrder {
+		groups = p.inOrder(groups)
+	}
 	if d, err = decide(s, v, opts.publishing(), groups.ids(), anyGain(v.indexes, groups.ids())); err != nil {
 		return Planned{}, err
 	}
-	out := Planned{Table: s.Table, ReadVersion: s.Version, Decision: d, Tasks: []Task{}, Kept: []Kept{}}
+	out := Planned{Table: s.Table, ReadVersion: s.Version, Decision: d, Tasks: []Task{}, Kept: []Kept{}, KeepsOrder: keepsOrder(s, groups.ids())}
 	fields := digestFields(s.Schema.Fields)
 	for _, g := range groups {
 		out.Tasks = append(out.Tasks, p.task(g, fields))
@@ -166,6 +175,9 @@ func (p *planner) runs(bySignature bool) []candidates {
 		c, why := p.candidate(f)
 		if why != "" {
 			p.kept[f.ID] = why
+			if p.opts.KeepOrder && f.LiveRows() > 0 {
+				clear(open) // it would come before what its two sides become
+			}
 			continue
 		}
 		var key string
@@ -173,6 +185,9 @@ func (p *planner) runs(bySignature bool) []candidates {
 			key = signature(p.indexes, may, f.ID)
 		}
 		i, ok := open[key]
+		if !ok && p.opts.KeepOrder {
+			clear(open)
+		}
 		// Survivors are recorded by ascending address, so rows of a fragment with
 		// a smaller id cannot follow in the same group.
 		if !ok || runs[i][len(runs[i])-1].fragment.ID > f.ID {

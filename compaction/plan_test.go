@@ -30,7 +30,11 @@ func TestPlan(t *testing.T) {
 					require.Empty(t, plan)
 					return describeError(err)
 				}
-				return describePlan(plan, d.HasArg("policy") || d.HasArg("fri") || len(s.Indexes) > 0)
+				out := describePlan(plan, d.HasArg("policy") || d.HasArg("fri") || len(s.Indexes) > 0)
+				if d.HasArg("order") || d.HasArg("keep-order") {
+					out += fmt.Sprintf("keeps the order of rows: %v\n", plan.KeepsOrder)
+				}
+				return out
 			}
 			t.Fatalf("command %s", d.Cmd)
 			return ""

@@ -150,7 +150,9 @@ func defineOptions(t *testing.T, d *datadriven.TestData) Options {
 			o.Advice = table.ReuseWhenRead
 		case "force":
 			o.Force = true
-		case "unreadable":
+		case "keep-order":
+			o.KeepOrder = true
+		case "unreadable", "order":
 		default:
 			t.Fatalf("option %s", arg.Key)
 		}

@@ -25,6 +25,8 @@ type TrimOptions struct {
 	// ReaderWindow keeps row addresses translatable for so long after the
 	// compaction that made them old. The default is 0.
 	ReaderWindow time.Duration
+	// KeepTransitions keeps the newest so many transitions. The default is 0.
+	KeepTransitions int
 	// DropDamaged drops the transitions that are damaged, whoever needs them: no row
 	// can be followed through one, and readers that do not check take its rows for
 	// deleted. Indexes that need one have what it rewrote taken out of what they
@@ -59,6 +61,8 @@ func (o *TrimOptions) Validate() error {
 	switch {
 	case o.ReaderWindow < 0:
 		return fmt.Errorf("compaction: trim: ReaderWindow is %v", o.ReaderWindow)
+	case o.KeepTransitions < 0:
+		return fmt.Errorf("compaction: trim: KeepTransitions is %d", o.KeepTransitions)
 	case o.MaxAttempts < 1:
 		return fmt.Errorf("compaction: trim: MaxAttempts is %d", o.MaxAttempts)
 	}
@@ -229,6 +233,14 @@ func (t *trimmer) oldestReader(base *table.Snapshot, commits []fri.Commit, times
 	}
 	if n := t.opts.RetainVersions; n > 0 {
 		keep(base.Version - min(n, base.Version))
+	}
+	if n := t.opts.KeepTransitions; n > 0 {
+		keep(base.Version) // for the transitions of which nothing is known
+		for _, c := range commits[max(0, len(commits)-n):] {
+			if c.Version > 0 {
+				keep(c.Version - 1)
+			}
+		}
 	}
 	if t.opts.ReaderWindow > 0 {
 		keep(base.Version) // for the transitions of which nothing is known

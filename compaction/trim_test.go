@@ -438,3 +438,44 @@ func TestTrimReadsFewVersions(t *testing.T) {
 		require.LessOrEqual(t, loads, most, "recorded %d versions before", back)
 	}
 }
+
+// A compaction keeps the history within its bound, of what nothing needs and of the
+// oldest alone.
+func TestReport23CompactionTrimsBeyondABound(t *testing.T) {
+	e := newTable(t, 10)
+	first := rowsAt(t, e, 0)
+	var last Report
+	var recent []row
+	for i := range 6 {
+		appendRows(t, e, 3)
+		if i == 4 {
+			recent = rowsAt(t, e, 0)
+		}
+		var err error
+		last, err = Compact(ctx, e, Options{FRI: FRIAlways, MaxTransitions: 3}, Events{})
+		require.NoError(t, err)
+		require.Empty(t, last.TrimError)
+		require.LessOrEqual(t, historyOf(t, e).Len(), 3)
+	}
+	require.True(t, last.Trim.Committed)
+	require.Equal(t, 1, last.Trim.Dropped)
+	h := historyOf(t, e)
+	require.Equal(t, 3, h.Len())
+	require.Equal(t, fri.Unaffected, h.Translate(first[0].addr).State, "forgotten")
+	require.Equal(t, fri.Moved, h.Translate(recent[0].addr).State)
+
+	// What an index needs stays, and without a bound all does.
+	e = newTable(t, 10)
+	built, err := buildIndex(t, e, 0, table.ReuseThrough)
+	require.NoError(t, err)
+	for range 4 {
+		appendRows(t, e, 3)
+		_, err := buildIndex(t, e, 0, table.ReuseThrough)
+		require.NoError(t, err)
+		s, err := e.Load(ctx, 0)
+		require.NoError(t, err)
+		_, err = Compact(ctx, e, Options{FRI: FRIAlways, DeletionThreshold: AnyDeletion, MaxTransitions: 1, TargetRows: s.LiveRows() + 1}, Events{})
+		require.NoError(t, err)
+	}
+	requireResolves(t, e, built)
+}

@@ -130,8 +130,17 @@ func printReport(p *printer, r compaction.Report) error {
 			p.f("  fragments %s: %s\n", idRanges(l.Sources), l.Reason)
 		}
 	}
+	if !r.KeepsOrder {
+		p.f("%s\n", orderChanges)
+	}
 	if r.FRI.Published {
 		p.f("Published a fragment reuse index: %s added.\n", plural(r.FRI.TransitionsAdded, "transition"))
+	}
+	if r.Trim != nil && r.Trim.Committed {
+		p.f("Trimmed it by %s that nothing needs, as version %d.\n", plural(r.Trim.Dropped, "transition"), r.Trim.Version)
+	}
+	if r.TrimError != "" {
+		p.f("The fragment reuse index was not trimmed: %s\n", r.TrimError)
 	}
 	if len(r.Indexes) > 0 {
 		p.f("Indexes: policy %s, because %s.\n", r.Policy, r.Reason)

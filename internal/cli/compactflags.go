@@ -33,6 +33,8 @@ type compactFlags struct {
 	fri             string
 	policy          string
 	force           bool
+	keepOrder       bool
+	maxTransitions  int
 	cmd             *cobra.Command
 }
 
@@ -59,6 +61,8 @@ func (f *compactFlags) register(cmd *cobra.Command) {
 	set.StringVar(&f.mode, "mode", string(defaults.Mode), "`how` bytes are rewritten: auto, copy or reencode")
 	set.StringVar(&f.fri, "fri", string(defaults.FRI), "`when` to publish a fragment reuse index: auto, always or never")
 	set.StringVar(&f.policy, "index-policy", string(defaults.IndexPolicy), "`what` happens to indexes: auto, leave, through or remap")
+	set.IntVar(&f.maxTransitions, "max-transitions", defaults.MaxTransitions, "trim the fragment reuse index beyond this `number` of transitions; -1: never")
+	set.BoolVar(&f.keepOrder, "keep-order", false, "leave alone what cannot be rewritten without changing the order in which rows are scanned")
 	set.BoolVar(&f.force, "force", false, "publish also what some stock engine is known to answer wrongly")
 	for _, name := range []string{"max-source-rows", "max-source-bytes", "max-source-fragments", "threads", "memory-limit"} {
 		set.Lookup(name).DefValue = "" // 0 stands for the default that the text names
@@ -73,7 +77,7 @@ func (f *compactFlags) options() (compaction.Options, error) {
 	}
 	// In the options a zero means the default; typed out it is a wish that makes
 	// no sense.
-	for _, name := range []string{"max-bytes-per-file", "max-source-bytes", "memory-limit"} {
+	for _, name := range []string{"max-bytes-per-file", "max-source-bytes", "memory-limit", "max-transitions"} {
 		if flag := f.cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "0" {
 			return compaction.Options{}, usagef("--%s: 0 is out of range: want 1 or more; leave the flag out for the default", name)
 		}
@@ -94,6 +98,8 @@ func (f *compactFlags) options() (compaction.Options, error) {
 		FRI:                compaction.FRIMode(f.fri),
 		IndexPolicy:        compaction.IndexPolicy(f.policy),
 		Force:              f.force,
+		KeepOrder:          f.keepOrder,
+		MaxTransitions:     f.maxTransitions,
 	}
 	if f.threshold == 0 && f.cmd.Flags().Changed("deletion-threshold") {
 		opts.DeletionThreshold = compaction.AnyDeletion // zero: any deleted row is enough

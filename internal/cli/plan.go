@@ -14,9 +14,11 @@ import (
 
 // planDoc is the document of plan.
 type planDoc struct {
-	Table       string            `json:"table"`
-	ReadVersion uint64            `json:"read_version"`
-	Tasks       []planTask        `json:"tasks"`
+	Table       string     `json:"table"`
+	ReadVersion uint64     `json:"read_version"`
+	Tasks       []planTask `json:"tasks"`
+	// KeepsOrder says that a scan reads the rows in the same order afterwards.
+	KeepsOrder  bool              `json:"keeps_order"`
 	IndexPolicy string            `json:"index_policy"`
 	PublishFRI  bool              `json:"publish_fri"`
 	Indexes     []planIndex       `json:"indexes"`
@@ -69,7 +71,7 @@ func (a *app) plan(ctx context.Context, location string, f *compactFlags, opts c
 		return err
 	}
 	doc := planDoc{
-		Table: plan.Table, ReadVersion: plan.ReadVersion, Tasks: []planTask{},
+		Table: plan.Table, ReadVersion: plan.ReadVersion, Tasks: []planTask{}, KeepsOrder: plan.KeepsOrder,
 		IndexPolicy: string(plan.Decision.Policy), PublishFRI: plan.Decision.PublishFRI, Indexes: []planIndex{}, Kept: plan.Kept,
 	}
 	for _, t := range plan.Tasks {
@@ -100,6 +102,9 @@ func printPlan(p *printer, doc planDoc, why, program string) error {
 	p.table([]string{"TASK", "FRAGMENTS", "ROWS", "SIZE", "WHY"}, rows)
 	p.f("\n")
 	printKept(p, doc.Kept)
+	if !doc.KeepsOrder {
+		p.f("%s\n", orderChanges)
+	}
 	if len(doc.Indexes) > 0 {
 		p.f("Indexes: policy %s, because %s.\n", doc.IndexPolicy, why)
 		for _, x := range doc.Indexes {
@@ -112,6 +117,9 @@ func printPlan(p *printer, doc planDoc, why, program string) error {
 	p.f("Nothing was written. `%s compact` does it.\n", program)
 	return p.err
 }
+
+// orderChanges is said of what moves rows behind others.
+const orderChanges = "Rows change their order in a scan: new fragments come after those that stay (--keep-order leaves alone what would do that)."
 
 // printKept says why fragments stay, one line a reason.
 func printKept(p *printer, kept []compaction.Kept) {
