@@ -29,6 +29,7 @@
 //	64-bit Roaring bitmap    Remapper.Bitmap           left out
 //	value of a bitmap index  Remapper.RowAddrTreeMap   left out
 //	coverage                 Remapper.Coverage         no matter
+//	rows not held yet        Remapper.Missing          left out
 //
 // # Worked example
 //
