@@ -52,6 +52,8 @@ func (b *binder) bind(e expr) (*node, error) {
 	switch e := e.(type) {
 	case *literal:
 		return b.literal(e)
+	case *interval:
+		return b.interval(e, nil)
 	case *column:
 		return b.column(e)
 	case *field:

@@ -70,6 +70,7 @@ func (b *binder) nullOf(at span, t arrow.DataType) *node {
 //	date - date                      a whole number of days
 //	timestamp - timestamp            a duration
 //	timestamp ± duration             a timestamp
+//	date or timestamp ± interval     one of the same type
 func (b *binder) temporalArithmetic(e *binary, l, r *node) (*node, error) {
 	int64s, int32s := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32
 	lf, rf := familyOf(l.typ), familyOf(r.typ)
@@ -86,7 +87,12 @@ func (b *binder) temporalArithmetic(e *binary, l, r *node) (*node, error) {
 		sum := b.make(e.span, in, false, func(f *frame, vs []vector) (vector, error) { return arithmeticVectors(f, e.op, vs[0], vs[1], in) }, l, r)
 		return b.castTo(sum, out)
 	}
+	if isInterval(l) && e.op == "+" {
+		l, r, lf = r, l, rf
+	}
 	switch {
+	case plusMinus && (lf == famDate || lf == famTimestamp) && isInterval(r):
+		return b.addInterval(e, l, r)
 	case plusMinus && lf == famDate && isInteger(r.typ):
 		days, err := b.castTo(l, arrow.FixedWidthTypes.Date32)
 		if err != nil {

@@ -112,7 +112,8 @@ func exactDecimal(digits string) (arrow.Array, error) {
 // operands binds two operands, and fits one that is a literal to the other's type.
 func (b *binder) operands(le, re expr) (l, r *node, err error) {
 	_, leftLiteral := le.(*literal)
-	if !leftLiteral {
+	_, leftInterval := le.(*interval)
+	if !leftLiteral && !leftInterval {
 		if l, err = b.bind(le); err != nil {
 			return nil, nil, err
 		}
@@ -143,6 +144,8 @@ func (b *binder) beside(e expr, other *node, column bool) (*node, error) {
 	switch e := e.(type) {
 	case *literal:
 		return b.fit(e, other.typ, column)
+	case *interval:
+		return b.interval(e, other.typ)
 	case *binary:
 		if arithmeticOperator(e.op) && column {
 			l, err := b.beside(e.l, other, column)

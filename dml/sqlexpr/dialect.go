@@ -23,6 +23,7 @@ import (
 //	CAST(a AS decimal(3,1))   CAST(a AS `decimal(3,1)`)
 //	a::int                    CAST(a AS `int`), see rewriteCasts
 //	current_date              `current_date`()
+//	INTERVAL '1' DAY          CAST("1 DAY" AS `interval`)
 //
 // (Names have one letter more, see unquotedName.) A mark stands at an offset of the
 // output; the conversion of the tree takes it up at the node around it, and a mark
@@ -58,7 +59,7 @@ var operandWords = map[string]bool{"NULL": true, "TRUE": true, "FALSE": true, "E
 
 // elsewhere are words of SQL that we do not handle, and what to write instead.
 var elsewhere = map[string]string{
-	"SELECT": "subqueries", "EXISTS": "subqueries", "INTERVAL": "intervals", "XOR": "XOR (use <> between booleans)", "DIV": "DIV (use / between integers)",
+	"SELECT": "subqueries", "EXISTS": "subqueries", "XOR": "XOR (use <> between booleans)", "DIV": "DIV (use / between integers)",
 	"REGEXP": "REGEXP (use regexp_like)", "RLIKE": "RLIKE (use regexp_like)", "SIMILAR": "SIMILAR TO (use regexp_like)",
 	"EXTRACT": "EXTRACT (use date_part)", "COLLATE": "COLLATE", "OVER": "window functions",
 }
@@ -284,11 +285,28 @@ func (t *translation) word(tokens []token, i int) (int, error) {
 			return n + 1, nil
 		}
 	}
+	if tok.upper == "INTERVAL" && i+1 < len(tokens) && (tokens[i+1].kind == text || tokens[i+1].kind == number) {
+		return t.interval(tokens, i)
+	}
 	t.name(tok)
 	if calledBare[tok.upper] && !after(tokens, i, ".") && !after(tokens, i, "(") {
 		t.emit(tok.at, "()")
 	}
 	return 1, nil
+}
+
+// interval translates INTERVAL '1 day', INTERVAL '1' DAY and INTERVAL 1 DAY.
+func (t *translation) interval(tokens []token, i int) (int, error) {
+	lit, n := tokens[i+1], 2
+	if t.src.sql[lit.at.from] == '"' {
+		return 0, t.src.errorf(lit.at, "an interval is written in single quotes: interval %s", singleQuoted(lit.val))
+	}
+	val, at := lit.val, tokens[i].at.until(lit.at)
+	if i+2 < len(tokens) && tokens[i+2].kind == word && isIntervalUnit(tokens[i+2].val) {
+		val, at, n = val+" "+tokens[i+2].val, tokens[i].at.until(tokens[i+2].at), 3
+	}
+	t.emit(at, "CAST(%s AS `%cinterval`)", literalString(val), intervalName)
+	return n, nil
 }
 
 // calledBare are the functions that SQL calls without brackets. A column of such a name
@@ -305,6 +323,7 @@ const (
 	unquotedName = 'u' // found whatever its case if there is none of this case
 	quotedName   = 'q'
 	typedName    = 't' // a type
+	intervalName = 'i' // not a type that can be cast to
 )
 
 // name emits a name, behind a letter that says whether it was quoted. GoogleSQL has

@@ -22,7 +22,7 @@
 //     Comparisons do not chain.
 //   - a.b and a['b'] are fields of a struct, a[1] is the first value of a list.
 //   - CASE, CAST, TRY_CAST and x::type, date '2020-01-01', timestamp '2020-01-01 12:00:00',
-//     decimal(10,2) '1.50', x'00ff', ['a', 'b'].
+//     interval '1 day', decimal(10,2) '1.50', x'00ff', ['a', 'b'].
 //   - Functions: see functions.go, or the message for one that there is not.
 //
 // Whatever else SQL has is table.ErrUnsupported, with the piece of the text.

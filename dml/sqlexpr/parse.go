@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cloudspannerecosystem/memefish"
 	"github.com/cloudspannerecosystem/memefish/ast"
 	offsets "github.com/cloudspannerecosystem/memefish/token"
@@ -180,6 +181,9 @@ func (c *converter) expr(node ast.Expr) (expr, error) {
 		if n.Op == ast.OpPlus {
 			return x, err
 		}
+		if i, ok := x.(*interval); ok && n.Op == ast.OpMinus {
+			return &interval{where, arrow.MonthDayNanoInterval{Months: -i.Months, Days: -i.Days, Nanoseconds: -i.Nanoseconds}}, err
+		}
 		return &unary{at: where, op: string(n.Op), x: x}, err
 	case *ast.BinaryExpr:
 		return c.binary(where, n)
@@ -304,6 +308,13 @@ func (c *converter) cast(where at, n *ast.CastExpr) (expr, error) {
 	named, ok := n.Type.(*ast.NamedType)
 	if !ok || len(named.Path) != 1 {
 		return nil, c.src.unsupportedf(where.span, "this type")
+	}
+	if text, ok := n.Expr.(*ast.StringLiteral); ok && named.Path[0].Name[0] == intervalName {
+		v, err := parseInterval(text.Value)
+		if err != nil {
+			return nil, c.src.errorf(where.span, "%w", err)
+		}
+		return &interval{where, v}, nil
 	}
 	to, err := dataType(named.Path[0].Name[1:])
 	if err != nil {
