@@ -76,6 +76,14 @@ func Reported(err error) bool { return cli.Reported(err) }
 // again if it was [Reported].
 func Report(opts Options, err error, args []string) { cli.Report(cli.Options(opts), err, args) }
 
+// NotifyContext returns a context to execute commands with, that ends when the process is
+// asked to stop: by Ctrl-C, SIGTERM, SIGHUP, or a broken pipe at standard output or
+// standard error, which would kill the process and leave what a command wrote. stop
+// gives the signals back. A program that handles signals itself does not need it.
+func NotifyContext(parent context.Context) (ctx context.Context, stop func()) {
+	return cli.NotifyContext(parent)
+}
+
 // ExitCode is the exit code for an error of a command that [New] returned: 0 done, 1
 // failed, 2 the command line is wrong, 3 a conflict that running the command again
 // can solve, 4 the table is damaged or not supported, or verify found a problem.

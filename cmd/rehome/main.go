@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	// Timestamps with a zone are shown in it also where the system has no zone
 	// database.
 	_ "time/tzdata"
@@ -25,9 +23,8 @@ func run() int {
 		debug.SetGCPercent(50)
 	}
 	// The first Ctrl-C cancels: the command cleans up what it wrote and the table
-	// stays as it was. From then on the default is back, so a second one kills.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// stays as it was. So does every other way in which a process is asked to stop.
+	ctx, stop := cli.NotifyContext(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	return cli.Run(ctx, cli.Options{}, os.Args[1:])
 }

@@ -141,7 +141,9 @@ func Run(ctx context.Context, opts Options, args []string) int {
 	root := New(opts)
 	root.SetArgs(args)
 	err := executeSafely(ctx, root)
-	Report(opts, err, args)
+	if !errors.Is(context.Cause(ctx), errOutputClosed) { // else nobody would read it
+		Report(opts, err, args)
+	}
 	var stopped *recovered.Error
 	if errors.As(err, &stopped) && (slices.Contains(args, "-v") || slices.Contains(args, "--verbose")) {
 		opts.ensureDefaults()

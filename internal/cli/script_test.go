@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 	// The test binary doubles as the rehome command of the scripts.
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"rehome": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+			ctx, stop := cli.NotifyContext(context.Background())
 			defer stop()
 			os.Exit(cli.Run(ctx, cli.Options{Version: "test"}, os.Args[1:]))
 		},

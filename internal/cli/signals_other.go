@@ -1,0 +1,8 @@
+//go:build !unix
+
+package cli
+
+import "os"
+
+// pipeBroken cannot be told here.
+func pipeBroken(*os.File) bool { return false }

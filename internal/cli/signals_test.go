@@ -1,0 +1,63 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestReport12SignalsCleanUp: whatever asks the process to stop, the table is as it was
+// and no file is left.
+func TestReport12SignalsCleanUp(t *testing.T) {
+	for name, s := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
+		t.Run(name, func(t *testing.T) {
+			location := goldenCopy(t, "many_small_fragments")
+			before, err := treeHash(location)
+			require.NoError(t, err)
+			// The source is a pipe that never ends: the upsert waits for it.
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			defer w.Close()
+			defer r.Close()
+			cmd := exec.Command("rehome", "upsert", location, "-", "--on", "id", "--json")
+			cmd.Stdin = r
+			require.NoError(t, cmd.Start())
+			time.Sleep(200 * time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(s))
+			time.Sleep(50 * time.Millisecond)
+			require.NoError(t, w.Close())
+			err = cmd.Wait()
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, 1, exit.ExitCode(), "it ended by itself")
+			after, err := treeHash(location)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	}
+}
+
+// TestReport12ABrokenPipeCleansUp: the log goes to a pipe that nobody reads.
+func TestReport12ABrokenPipeCleansUp(t *testing.T) {
+	location := goldenCopy(t, "many_small_fragments")
+	before, err := treeHash(location)
+	require.NoError(t, err)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd := exec.Command("rehome", "-v", "compact", location)
+	cmd.Stdout, cmd.Stderr = w, w
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 1, exit.ExitCode(), "it ended by itself")
+	after, err := treeHash(location)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
