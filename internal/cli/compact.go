@@ -58,10 +58,17 @@ func (a *app) compact(ctx context.Context, location string, f *compactFlags, opt
 	if err != nil {
 		return err
 	}
+	doc := compactDoc{Report: report, Behind: []behind{}}
+	if report.Committed {
+		doc.Behind = behindAt(ctx, engine, report.Version)
+	}
 	if a.json {
-		err = a.printJSON(report)
+		err = a.printJSON(doc)
 	} else {
-		err = printReport(&printer{w: a.Stdout}, report)
+		p := &printer{w: a.Stdout}
+		_ = printReport(p, report)
+		a.printBehind(p, doc.Behind)
+		err = p.err
 	}
 	return afterCommit(err, report.Committed, report.Version)
 }

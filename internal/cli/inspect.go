@@ -30,6 +30,8 @@ type inspectDoc struct {
 	FRI          friSummary        `json:"fri"`
 	Health       []hint            `json:"health"`
 	Gain         gain              `json:"compaction"`
+	// History is what old versions hold; null if the engine cannot tell.
+	History *table.History `json:"history"`
 }
 
 type rowCounts struct {
@@ -55,6 +57,8 @@ type inspectIndex struct {
 	// CoveredFragments are the fragments of this version that the index claims;
 	// null if it does not say.
 	CoveredFragments []table.FragmentID `json:"covered_fragments"`
+	// CoveredRows are the live rows of those fragments.
+	CoveredRows uint64 `json:"covered_rows"`
 	// Policy is what a compaction would do to the index.
 	Policy string `json:"policy"`
 	Reason string `json:"policy_reason"`
@@ -75,6 +79,9 @@ type gain struct {
 	DeletedRows     uint64 `json:"deleted_rows_dropped"`
 	Rows            uint64 `json:"rows_rewritten"`
 	Bytes           uint64 `json:"bytes_read"`
+	// BytesNeeded is the free space that it takes, roughly and rather too much. The old
+	// files stay until the versions that refer to them are cleaned up.
+	BytesNeeded uint64 `json:"bytes_needed"`
 }
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -133,8 +140,26 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 	if doc.Gain, err = gainOf(ctx, ss, plan, planErr); err != nil {
 		return nil, err
 	}
+	if doc.History, err = weigh(ctx, ss); err != nil {
+		return nil, err
+	}
 	doc.Health = a.healthOf(s, doc)
 	return doc, nil
+}
+
+// weighed is how many versions inspect looks into for what they hold.
+const weighed = 200
+
+func weigh(ctx context.Context, ss *session) (*table.History, error) {
+	w, ok := ss.engine.(table.HistoryWeigher)
+	if !ok {
+		return nil, nil
+	}
+	h, err := w.WeighHistory(ctx, ss.snapshot, weighed)
+	if err != nil {
+		return nil, err
+	}
+	return &h, nil
 }
 
 // indexesOf puts the segments of each index together.
@@ -179,6 +204,7 @@ func indexesOf(s *table.Snapshot, plan compaction.Planned, planErr error) []insp
 		if !known[i] {
 			out[i].CoveredFragments = nil
 		}
+		out[i].CoveredRows = coveredRows(s, out[i].CoveredFragments)
 	}
 	return out
 }
@@ -201,6 +227,7 @@ func gainOf(ctx context.Context, ss *session, plan compaction.Planned, planErr e
 		g.FragmentsAfter += int(t.Files) - len(t.Sources)
 		g.Rows += t.Rows
 		g.Bytes += t.Bytes
+		g.BytesNeeded += t.Bytes
 		for _, f := range t.Sources {
 			g.DeletedRows += f.DeletedRows()
 		}
@@ -232,7 +259,9 @@ func (a *app) healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 		hints = append(hints, hint{kind, fmt.Sprintf(format, args...)})
 	}
 	if small := countSmall(s); small > 1 && doc.Gain.FragmentsAfter < len(s.Fragments) {
-		add("small_fragments", "%d of %s are small, and every query opens each of them", small, plural(len(s.Fragments), "fragment"))
+		rows, bytes := smallShare(s)
+		add("small_fragments", "%d of %s are small, and every query opens each of them: they have %s of the rows and %s of %s",
+			small, plural(len(s.Fragments), "fragment"), percent(rows, doc.Rows.Physical), size(bytes), size(doc.Bytes))
 	}
 	if doc.Rows.Physical > 0 && float64(doc.Rows.Deleted)/float64(doc.Rows.Physical) > 0.1 {
 		add("deleted_rows", "%s of the rows are deleted and still read: %s of %s",
@@ -243,8 +272,9 @@ func (a *app) healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 		case x.CoveredFragments == nil:
 			add("unknown_coverage", "index %s does not record which fragments it covers", x.Name)
 		case len(x.CoveredFragments) < len(s.Fragments):
-			add("unindexed_fragments", "index %s covers %d of %s: queries scan the rest",
-				x.Name, len(x.CoveredFragments), plural(len(s.Fragments), "fragment"))
+			add("unindexed_fragments", "index %s covers %d of %s: queries scan the rest, %s of %s (%s)",
+				x.Name, len(x.CoveredFragments), plural(len(s.Fragments), "fragment"),
+				count(doc.Rows.Live-x.CoveredRows), plural(doc.Rows.Live, "row"), percent(doc.Rows.Live-x.CoveredRows, doc.Rows.Live))
 		}
 	}
 	if n := doc.FRI.Trimmable; n > 0 {
@@ -267,12 +297,27 @@ func (a *app) healthOf(s *table.Snapshot, doc *inspectDoc) []hint {
 	return hints
 }
 
+func smallShare(s *table.Snapshot) (rows, bytes uint64) {
+	var defaults compaction.Options
+	defaults.EnsureDefaults()
+	for _, f := range s.Fragments {
+		if isSmall(f, defaults) {
+			rows, bytes = rows+f.PhysicalRows, bytes+f.Bytes()
+		}
+	}
+	return rows, bytes
+}
+
+func isSmall(f table.Fragment, full compaction.Options) bool {
+	return f.PhysicalRows < full.TargetRows && f.Bytes() < full.MaxBytesPerFile
+}
+
 func countSmall(s *table.Snapshot) int {
 	var defaults compaction.Options
 	defaults.EnsureDefaults()
 	n := 0
 	for _, f := range s.Fragments {
-		if f.PhysicalRows < defaults.TargetRows && f.Bytes() < defaults.MaxBytesPerFile {
+		if isSmall(f, defaults) {
 			n++
 		}
 	}
@@ -295,6 +340,7 @@ func (a *app) printInspect(p *printer, doc *inspectDoc, all bool) error {
 		p.f(" live, %s deleted (%s)", count(doc.Rows.Deleted), percent(doc.Rows.Deleted, doc.Rows.Physical))
 	}
 	p.f(" in %s, %s\n", plural(len(doc.Fragments), "fragment"), size(doc.Bytes))
+	printHistory(p, doc)
 
 	if len(doc.Fragments) > 0 {
 		p.f("\n")
@@ -324,6 +370,8 @@ func (a *app) printInspect(p *printer, doc *inspectDoc, all bool) error {
 			covers := "unknown"
 			if x.CoveredFragments != nil {
 				covers = fmt.Sprintf("%d of %d", len(x.CoveredFragments), len(doc.Fragments))
+				rows := percent(x.CoveredRows, doc.Rows.Live)
+				covers += " (" + rows + " of rows)"
 			}
 			rows = append(rows, []string{x.Name, x.Kind, strings.Join(x.Fields, ","), covers, describePolicy(x)})
 		}
@@ -350,11 +398,23 @@ func (a *app) printInspect(p *printer, doc *inspectDoc, all bool) error {
 		if g.DeletedRows > 0 {
 			p.f(" and drop %s", plural(g.DeletedRows, "deleted row"))
 		}
-		p.f(" (reads %s).\n", size(g.Bytes))
+		p.f(" (reads %s, and needs up to %s of free space;\nthe old files stay until old versions are cleaned up).\n", size(g.Bytes), size(g.BytesNeeded))
 	case g.Reason == "nothing to do":
 		p.f("Nothing to compact.\n")
 	}
 	return p.err
+}
+
+func printHistory(p *printer, doc *inspectDoc) {
+	h := doc.History
+	if h == nil || h.Versions < 2 {
+		return
+	}
+	p.f("History  %s; %s in %s that only others than this need", plural(h.Versions, "version"), size(h.HeldBytes), plural(h.HeldFiles, "file"))
+	if h.Read < h.Versions {
+		p.f(" (at least: %s looked into)", count(h.Read))
+	}
+	p.f("\n")
 }
 
 func describePolicy(x inspectIndex) string {

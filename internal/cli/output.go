@@ -36,11 +36,29 @@ func (p *printer) table(heading []string, rows [][]string) {
 	if p.err != nil {
 		return
 	}
+	rows = append([][]string{heading}, rows...)
+	wrapTable(rows, lineWidth(p.w))
 	tw := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{heading}, rows...) {
-		// No tab after the last cell: it would pad the line with blanks.
-		if _, p.err = fmt.Fprintln(tw, strings.Join(row, "\t")); p.err != nil {
-			return
+	for _, row := range rows {
+		cells := make([][]string, len(row))
+		lines := 1
+		for i, cell := range row {
+			cells[i] = strings.Split(cell, "\n")
+			lines = max(lines, len(cells[i]))
+		}
+		for n := range lines {
+			var line []string
+			for _, c := range cells {
+				text := ""
+				if n < len(c) {
+					text = c[n]
+				}
+				line = append(line, text)
+			}
+			// No tab after the last cell: it would pad the line with blanks.
+			if _, p.err = fmt.Fprintln(tw, strings.Join(line, "\t")); p.err != nil {
+				return
+			}
 		}
 	}
 	p.err = tw.Flush()

@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("COLUMNS", "250") // as wide as the patterns; report19 narrows it
 			env.Values["trees"] = map[string]string{}
 			return nil
 		},
