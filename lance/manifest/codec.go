@@ -59,6 +59,9 @@ func Decode(data []byte) (*Contents, error) {
 		return nil, table.Corruptf("manifest: the manifest ends at byte %d of a file of %d", end, len(data))
 	}
 	c := &Contents{Manifest: &tablepb.Manifest{}, Indexes: &tablepb.IndexSection{}}
+	if err := checkDensity(body, "manifest"); err != nil {
+		return nil, err
+	}
 	if err := proto.Unmarshal(body, c.Manifest); err != nil {
 		return nil, table.Corruptf("manifest: decode: %w", err)
 	}
@@ -66,6 +69,9 @@ func Decode(data []byte) (*Contents, error) {
 	if c.Manifest.IndexSection != nil {
 		b, err := section(before, c.Manifest.GetIndexSection(), "index section")
 		if err != nil {
+			return nil, err
+		}
+		if err := checkDensity(b, "index section"); err != nil {
 			return nil, err
 		}
 		if err := proto.Unmarshal(b, c.Indexes); err != nil {
