@@ -55,6 +55,7 @@ func conformance(t *testing.T, newStore func(t *testing.T) store.Store, format s
 	t.Parallel()
 	opts := options()
 	enginetest.Run(t, enginetest.Config{
+		Schema: enginetest.NullVectorSchema(),
 		New: func(t *testing.T, schema table.Schema) (table.Engine, enginetest.Ops) {
 			s := newStore(t)
 			e, err := lance.CreateStore(t.Context(), s, schema.Arrow(), lance.CreateOptions{DataFormat: format}, opts)

@@ -69,7 +69,8 @@ var Rules = []Rule{
 		arrowSchema + "/decimal128", arrowSchema + "/decimal256", arrowSchema + "/memory"}},
 	// For authors of engines: the smallest engine, and the suite that tests one.
 	{Package: "table/memengine", May: []string{"table", "deletion", arrow}},
-	{Package: "table/enginetest", May: []string{"table", "deletion", arrow, testify}},
+	{Package: "table/txn", May: []string{"table"}},
+	{Package: "table/enginetest", May: []string{"table", "table/txn", "deletion", arrow, testify}},
 
 	// The Lance engine may use all of the above. Within it, the file format and the
 	// stores know nothing of versions and of each other.

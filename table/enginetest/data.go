@@ -13,8 +13,18 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// DefaultSchema is a key, a text, a vector and a flag; all but the key nullable.
+// DefaultSchema is a key, a text, a vector and a flag; the text and the flag are
+// nullable. The vector is not: many a writer, Parquet's for one, refuses a null
+// fixed-size list.
 func DefaultSchema() table.Schema {
+	s := NullVectorSchema()
+	s.Fields[2].Nullable = false
+	return s
+}
+
+// NullVectorSchema is DefaultSchema with a vector that can be null, for engines that
+// hold such.
+func NullVectorSchema() table.Schema {
 	return table.Schema{Fields: []table.Field{
 		{ID: 0, Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{ID: 1, Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},

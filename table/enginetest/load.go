@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rehome-db/rehome/table"
+	"github.com/rehome-db/rehome/table/txn"
 )
 
 func testLoad(t *testing.T, cfg Config) {
@@ -163,6 +164,26 @@ func testTransactions(t *testing.T, cfg Config) {
 		}
 		f.Len(updated, 1)
 		f.True(updated[0].Same(f.latest().Fragments[0]), "an updated fragment is as the transaction left it")
+	})
+
+	t.Run("survive package txn, the codec for engines without one", func(t *testing.T) {
+		f := newFixture(t, cfg)
+		start := f.latest().Version
+		frag := f.add(10)
+		f.delete(table.NewRowAddr(frag.ID, 1), table.NewRowAddr(frag.ID, 7))
+		list, err := f.engine.TransactionsSince(f.ctx, start, 0)
+		f.NoError(err)
+		f.Len(list, 2)
+		for _, want := range list {
+			data, err := txn.Marshal(want)
+			f.NoError(err)
+			got, err := txn.Unmarshal(data)
+			f.NoError(err)
+			f.Equal(want.Operation, got.Operation)
+			f.Equal(want.ID, got.ID)
+			f.Equal(want.ReadVersion, got.ReadVersion)
+			f.Equal(want.Version, got.Version)
+		}
 	})
 
 	t.Run("keep what the committer said", func(t *testing.T) {

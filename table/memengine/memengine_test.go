@@ -15,6 +15,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Config{
+		Schema: enginetest.NullVectorSchema(),
 		New: func(_ *testing.T, schema table.Schema) (table.Engine, enginetest.Ops) {
 			e := memengine.New("mem", schema)
 			return e, e
