@@ -1,6 +1,10 @@
 package lance
 
-import "regexp"
+import (
+	"path"
+	"regexp"
+	"strings"
+)
 
 // What Lance and rehome call the files of a table, by where they put them. Only such a
 // file can be what a commit has left behind; others somebody else has put there.
@@ -24,4 +28,8 @@ const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 // foreignName says whether a file, by its path below the table, is called like nothing
 // that Lance or rehome writes at that place.
-func foreignName(path string) bool { return !ownNames.MatchString(path) }
+func foreignName(name string) bool { return !ownNames.MatchString(name) }
+
+// unfinishedName says whether a file has the temporary name under which rehome and Lance
+// write what gets its own name when it is whole.
+func unfinishedName(name string) bool { return strings.HasPrefix(path.Base(name), ".tmp_") }

@@ -39,7 +39,8 @@ func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (version
 	}
 	for _, o := range stored {
 		if !refs.has(o.Path) {
-			o.Foreign = foreignName(o.Path)
+			o.Unfinished = unfinishedName(o.Path)
+			o.Foreign = !o.Unfinished && foreignName(o.Path)
 			found(o)
 		}
 	}

@@ -186,3 +186,24 @@ func TestOrphansOnDisk(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "lost.lance"), []byte("half"), 0o644))
 	require.Equal(t, []string{"_versions/.tmp_9.manifest_x", "data/lost.lance"}, orphans(t, e))
 }
+
+// TestReport12UnfinishedFilesAreNamed: what a killed process left under temporary names
+// is found, and said to be that.
+func TestReport12UnfinishedFilesAreNamed(t *testing.T) {
+	m := store.NewMem()
+	e := newTable(t, m, 10)
+	want := []string{"_transactions/.tmp_1-x.txn_00112233", "_versions/.tmp_18446744073709551613.manifest_0011"}
+	for _, name := range want {
+		put(t, m, name, []byte("x"))
+	}
+	put(t, m, "_transactions/1-left.txn", []byte("x"))
+	var got []string
+	_, err := e.Orphans(ctx, func(o table.Orphan) {
+		require.False(t, o.Unfinished && o.Foreign)
+		if o.Unfinished {
+			got = append(got, o.Path)
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}

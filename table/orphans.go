@@ -16,6 +16,10 @@ type Orphan struct {
 	// Foreign says that the object is called like nothing that a writer of such tables
 	// puts at its place: somebody else has put it there, and wants it, perhaps.
 	Foreign bool `json:"foreign"`
+	// Unfinished says that the object has the name of a write that did not end: of a
+	// process that was killed or, if it is young, of one that is at it. No version will
+	// ever refer to it.
+	Unfinished bool `json:"unfinished"`
 }
 
 // OrphanFinder is implemented by an engine that can tell what nothing refers to. It

@@ -124,8 +124,11 @@ func printOrphans(p *printer, r verify.Report) {
 	var rows [][]string
 	for _, o := range r.Orphans {
 		whose := "left behind"
-		if o.Foreign {
+		switch {
+		case o.Foreign:
 			whose = "foreign"
+		case o.Unfinished:
+			whose = "of a killed process" // or of one that is at it: WRITTEN tells
 		}
 		rows = append(rows, []string{o.Path, size(o.Bytes), o.Modified.UTC().Format(time.RFC3339), whose})
 	}
