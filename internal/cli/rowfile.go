@@ -132,9 +132,12 @@ func (r *rowFile) open(schema *arrow.Schema) (iter.Seq2[arrow.RecordBatch, error
 	}
 	switch {
 	case bytes.HasPrefix(begins, parquetFile):
-		return nil, usagef("Parquet is not read: want JSON lines, or an Arrow IPC file or stream")
+		if _, err := r.size("a Parquet file"); err != nil {
+			return nil, err
+		}
+		return parquetBatches(r.file, schema), nil
 	case bytes.HasPrefix(begins, arrowFile):
-		size, err := r.size()
+		size, err := r.size("an Arrow IPC file")
 		if err != nil {
 			return nil, err
 		}
@@ -146,17 +149,17 @@ func (r *rowFile) open(schema *arrow.Schema) (iter.Seq2[arrow.RecordBatch, error
 }
 
 // size is the number of bytes of a file that can be read anywhere.
-func (r *rowFile) size() (int64, error) {
-	const pipe = "an Arrow IPC file cannot be read from a pipe: name the file, or send a stream"
+func (r *rowFile) size(form string) (int64, error) {
+	pipe := form + " cannot be read from a pipe: name the file, or send an Arrow IPC stream"
 	if r.file == nil {
-		return 0, usagef(pipe)
+		return 0, usagef("%s", pipe)
 	}
 	info, err := r.file.Stat()
 	if err != nil {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, usagef(pipe)
+		return 0, usagef("%s", pipe)
 	}
 	return info.Size(), nil
 }

@@ -34,8 +34,8 @@ func (a *app) upsertCommand() *cobra.Command {
 the key of a row of the table replaces its values, the others are inserted. The flags
 say otherwise. A key with a null in it is equal to none.
 
-FILE has JSON lines as scan prints them, or is an Arrow IPC file or stream; - is
-standard input. Its columns are some or all of the table's, in any order, but at
+FILE has JSON lines as scan prints them, or is an Arrow IPC file or stream or a
+Parquet file; - is standard input. Its columns are some or all of the table's, in any order, but at
 least the key. Those that it does not have keep their values in rows that are updated,
 and are null in rows that are inserted. The rows of the file are held in memory.
 Without rows it is refused together with --delete-not-in-source.
