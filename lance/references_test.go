@@ -104,7 +104,7 @@ var inert = []string{
 	// The schema. Its dictionaries are in the manifest's own file.
 	"Manifest.fields.type", "Manifest.fields.name", "Manifest.fields.id", "Manifest.fields.parent_id", "Manifest.fields.logical_type",
 	"Manifest.fields.nullable", "Manifest.fields.encoding", "Manifest.fields.dictionary.offset", "Manifest.fields.dictionary.length",
-	"Manifest.fields.extension_name", "Manifest.fields.metadata",
+	"Manifest.fields.extension_name", "Manifest.fields.metadata", "Manifest.fields.storage_class",
 	"Manifest.fields.unenforced_primary_key", "Manifest.fields.unenforced_primary_key_position",
 	"Manifest.fields.unenforced_clustering_key", "Manifest.fields.unenforced_clustering_key_position",
 	// Which root a file lies under: part of each reference.

@@ -148,3 +148,21 @@ func TestReport25KindsOf22AreNotMixed(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, pageKinds(t, m, next), datafile.V2_2Narrow)
 }
+
+// Tables of Lance up to 0.39 say of each field how its rows are stored, in a field of
+// their manifests that later ones do not have. It names no files.
+func TestReport26UnreferencedFilesOfEarlyReleases(t *testing.T) {
+	for _, name := range []string{"p0_19_2", "p0_32_1"} {
+		t.Run(name, func(t *testing.T) {
+			m, want := ofRelease(t, name)
+			e := openStore(t, m)
+			requireLines(t, e, load(t, e, 0), want)
+			require.NoError(t, m.PutIfAbsent(t.Context(), "data/left.lance", []byte("left")))
+			var found []string
+			versions, err := e.Orphans(t.Context(), func(o table.Orphan) { found = append(found, o.Path) })
+			require.NoError(t, err)
+			require.Equal(t, 2, versions)
+			require.Equal(t, []string{"data/left.lance"}, found)
+		})
+	}
+}

@@ -170,6 +170,10 @@ func isBlobStruct(f *Field) bool { return isBlob(f) && f.LogicalType == "struct"
 
 // unsupportedNode says why nothing at or below f can be read, or nil.
 func unsupportedNode(f *Field, path string, top bool) error {
+	if class := f.message.GetStorageClass(); class != "" && class != "default" {
+		// Lance up to 0.39 kept such rows in a table below this one.
+		return table.Unsupportedf("schema: column %q: its rows are stored apart (storage class %q), which is not supported", path, class)
+	}
 	switch {
 	case isEmptyStruct(f) && !top:
 		// Stock engines lose the fields beside it.

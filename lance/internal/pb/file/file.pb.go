@@ -185,13 +185,16 @@ type Field struct {
 	// encoding is a relic of the first file format that is still written.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=rehome.lance.file.Encoding" json:"encoding,omitempty"`
 	// dictionary is used by the first file format only.
-	Dictionary                      *Dictionary       `protobuf:"bytes,8,opt,name=dictionary,proto3" json:"dictionary,omitempty"`
-	ExtensionName                   string            `protobuf:"bytes,9,opt,name=extension_name,json=extensionName,proto3" json:"extension_name,omitempty"`
-	Metadata                        map[string][]byte `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	UnenforcedPrimaryKey            bool              `protobuf:"varint,12,opt,name=unenforced_primary_key,json=unenforcedPrimaryKey,proto3" json:"unenforced_primary_key,omitempty"`
-	UnenforcedPrimaryKeyPosition    uint32            `protobuf:"varint,13,opt,name=unenforced_primary_key_position,json=unenforcedPrimaryKeyPosition,proto3" json:"unenforced_primary_key_position,omitempty"`
-	UnenforcedClusteringKey         bool              `protobuf:"varint,14,opt,name=unenforced_clustering_key,json=unenforcedClusteringKey,proto3" json:"unenforced_clustering_key,omitempty"`
-	UnenforcedClusteringKeyPosition uint32            `protobuf:"varint,15,opt,name=unenforced_clustering_key_position,json=unenforcedClusteringKeyPosition,proto3" json:"unenforced_clustering_key_position,omitempty"`
+	Dictionary    *Dictionary       `protobuf:"bytes,8,opt,name=dictionary,proto3" json:"dictionary,omitempty"`
+	ExtensionName string            `protobuf:"bytes,9,opt,name=extension_name,json=extensionName,proto3" json:"extension_name,omitempty"`
+	Metadata      map[string][]byte `protobuf:"bytes,10,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// storage_class is "default" or "blob" in tables of Lance up to 0.39: where the rows
+	// of the field were meant to lie. All of a table's files are named by its fragments.
+	StorageClass                    string `protobuf:"bytes,11,opt,name=storage_class,json=storageClass,proto3" json:"storage_class,omitempty"`
+	UnenforcedPrimaryKey            bool   `protobuf:"varint,12,opt,name=unenforced_primary_key,json=unenforcedPrimaryKey,proto3" json:"unenforced_primary_key,omitempty"`
+	UnenforcedPrimaryKeyPosition    uint32 `protobuf:"varint,13,opt,name=unenforced_primary_key_position,json=unenforcedPrimaryKeyPosition,proto3" json:"unenforced_primary_key_position,omitempty"`
+	UnenforcedClusteringKey         bool   `protobuf:"varint,14,opt,name=unenforced_clustering_key,json=unenforcedClusteringKey,proto3" json:"unenforced_clustering_key,omitempty"`
+	UnenforcedClusteringKeyPosition uint32 `protobuf:"varint,15,opt,name=unenforced_clustering_key_position,json=unenforcedClusteringKeyPosition,proto3" json:"unenforced_clustering_key_position,omitempty"`
 	unknownFields                   protoimpl.UnknownFields
 	sizeCache                       protoimpl.SizeCache
 }
@@ -296,6 +299,13 @@ func (x *Field) GetMetadata() map[string][]byte {
 	return nil
 }
 
+func (x *Field) GetStorageClass() string {
+	if x != nil {
+		return x.StorageClass
+	}
+	return ""
+}
+
 func (x *Field) GetUnenforcedPrimaryKey() bool {
 	if x != nil {
 		return x.UnenforcedPrimaryKey
@@ -387,7 +397,7 @@ const file_file_file_proto_rawDesc = "" +
 	"\bmetadata\x18\x05 \x03(\v2'.rehome.lance.file.Schema.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x92\x06\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xb1\x06\n" +
 	"\x05Field\x121\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1d.rehome.lance.file.Field.TypeR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x0e\n" +
@@ -401,7 +411,8 @@ const file_file_file_proto_rawDesc = "" +
 	"dictionary\x12%\n" +
 	"\x0eextension_name\x18\t \x01(\tR\rextensionName\x12B\n" +
 	"\bmetadata\x18\n" +
-	" \x03(\v2&.rehome.lance.file.Field.MetadataEntryR\bmetadata\x124\n" +
+	" \x03(\v2&.rehome.lance.file.Field.MetadataEntryR\bmetadata\x12#\n" +
+	"\rstorage_class\x18\v \x01(\tR\fstorageClass\x124\n" +
 	"\x16unenforced_primary_key\x18\f \x01(\bR\x14unenforcedPrimaryKey\x12E\n" +
 	"\x1funenforced_primary_key_position\x18\r \x01(\rR\x1cunenforcedPrimaryKeyPosition\x12:\n" +
 	"\x19unenforced_clustering_key\x18\x0e \x01(\bR\x17unenforcedClusteringKey\x12K\n" +
@@ -413,7 +424,7 @@ const file_file_file_proto_rawDesc = "" +
 	"\n" +
 	"\x06PARENT\x10\x00\x12\f\n" +
 	"\bREPEATED\x10\x01\x12\b\n" +
-	"\x04LEAF\x10\x02J\x04\b\v\x10\f\"<\n" +
+	"\x04LEAF\x10\x02\"<\n" +
 	"\n" +
 	"Dictionary\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x16\n" +
