@@ -4,14 +4,20 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/internal/rowjson"
+	"github.com/rehome-db/rehome/internal/testtable"
+	"github.com/rehome-db/rehome/internal/verify"
+	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/lance/store/fault"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -165,4 +171,38 @@ func TestReport26UnreferencedFilesOfEarlyReleases(t *testing.T) {
 			require.Equal(t, []string{"data/left.lance"}, found)
 		})
 	}
+}
+
+// A file that may not be read is a problem of its own, and the check goes on to the
+// next.
+func TestReport11VerifyGoesOnPastWhatItMayNotRead(t *testing.T) {
+	m := inMemory(t, "many_small_fragments")
+	s := load(t, openStore(t, m), 0)
+	bad := map[string]bool{s.Fragments[0].Files[0].Path: true, s.Fragments[2].Files[0].Path: true}
+	e := openStore(t, fault.New(m, func(o fault.Op) fault.Action {
+		if bad[o.Name] && (o.Kind == fault.Open || o.Kind == fault.Stat) {
+			return fault.Before
+		}
+		return fault.Pass
+	}))
+	report, err := verify.Table(t.Context(), e, verify.Options{})
+	require.NoError(t, err)
+	require.False(t, report.OK)
+	require.Len(t, report.Problems, 2)
+	require.Equal(t, uint64(len(s.Fragments)), report.Checked[verify.Files])
+}
+
+// A directory under the next version's name ends a commit at once, and says so.
+func TestReport11NextVersionsNameIsTaken(t *testing.T) {
+	dir := testtable.Get(t, "ints_basic").Copy(t)
+	e, err := lance.Open(t.Context(), dir, lance.Options{})
+	require.NoError(t, err)
+	defer e.Close()
+	s := load(t, e, 0)
+	taken := filepath.Join(dir, "_versions", manifest.V2.Name(s.Version+1))
+	require.NoError(t, os.Mkdir(taken, 0o755))
+	_, err = e.ReserveFragments(t.Context(), 1)
+	require.ErrorContains(t, err, "a directory")
+	require.ErrorContains(t, err, filepath.Base(taken))
+	require.Equal(t, s.Version, load(t, e, 0).Version)
 }

@@ -56,17 +56,17 @@ type checker struct {
 	checked  map[string]int
 }
 
-// finding reports err as one, unless it says that looking was impossible, which
-// is returned.
+// finding reports err as one, a file that may not be read included, unless the check
+// is being stopped.
 func (c *checker) finding(kind, where string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, table.ErrUnsupported):
 		return nil
-	case errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrNotFound):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	default:
 		c.found(table.Finding{Kind: kind, Where: where, Err: err})
 		return nil
-	default:
-		return err
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,7 @@ import (
 type inspectDoc struct {
 	Table        string            `json:"table"`
 	Version      uint64            `json:"version"`
-	Timestamp    time.Time         `json:"timestamp"`
+	Timestamp    anyTime           `json:"timestamp"`
 	DataFormat   string            `json:"data_format"`
 	StableRowIDs bool              `json:"stable_row_ids"`
 	Rows         rowCounts         `json:"rows"`
@@ -123,7 +122,7 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 		return nil, err
 	}
 	doc := &inspectDoc{
-		Table: s.Table, Version: s.Version, Timestamp: s.Timestamp, DataFormat: s.DataFormat, StableRowIDs: s.StableRowIDs,
+		Table: s.Table, Version: s.Version, Timestamp: anyTime{s.Timestamp}, DataFormat: s.DataFormat, StableRowIDs: s.StableRowIDs,
 		FRI: reuse, Fragments: []inspectFragment{}, Indexes: []inspectIndex{}, Health: []hint{},
 	}
 	for _, f := range s.Fragments {

@@ -180,8 +180,10 @@ func (r *run) files(ctx context.Context) error {
 			switch {
 			case errors.Is(err, table.ErrNotFound):
 				r.problemf("file", where, "the file does not exist")
-			case err != nil:
+			case err != nil && stop(err):
 				return fmt.Errorf("verify: %s: %w", where, err)
+			case err != nil:
+				r.problem("file", where, err) // it may not be read
 			case file.Bytes != 0 && n != file.Bytes:
 				r.problemf("file", where, "the file has %d bytes, the version records %d", n, file.Bytes)
 			}

@@ -66,13 +66,14 @@ func (l *Local) Open(ctx context.Context, name string) (File, error) {
 		return nil, err
 	}
 	now := time.Now()
-	f, err := os.Open(p)
+	// A FIFO without a writer, or a device, would make a plain open wait for ever.
+	f, err := os.OpenFile(p, os.O_RDONLY|openNonBlocking, 0)
 	if err != nil {
-		return nil, localError("open", name, err)
+		return nil, openError(p, name, err)
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = notFound(name) // a directory is no object
+		err = notObject(name, st.Mode())
 	}
 	if err != nil {
 		f.Close()
@@ -124,8 +125,8 @@ func (l *Local) List(ctx context.Context, dir string) ([]Info, error) {
 		}
 		// Follows a symbolic link, as Open does.
 		st, err := os.Stat(filepath.Join(p, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted since the directory was read
+		if errors.Is(err, fs.ErrNotExist) || err != nil && e.Type()&fs.ModeSymlink != 0 {
+			continue // deleted since the directory was read, or a link that leads nowhere
 		}
 		if err != nil {
 			return nil, localError("list", dir, err)
@@ -146,20 +147,30 @@ func (l *Local) ListAll(ctx context.Context, dir string) ([]Info, error) {
 	}
 	var out []Info
 	now := time.Now()
-	files := os.DirFS(p)
-	err = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+	if real, rerr := filepath.EvalSymlinks(p); rerr == nil {
+		p = real // a walk does not follow its own root
+	}
+	// Not through an fs.FS, which has no names that are not UTF-8.
+	err = filepath.WalkDir(p, func(full string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil || e.IsDir() {
 			return gone(err)
 		}
-		st, err := fs.Stat(files, name)
+		st, err := os.Stat(full)
+		if err != nil && e.Type()&fs.ModeSymlink != 0 {
+			return nil // it leads nowhere
+		}
 		if err != nil {
 			return gone(err)
 		}
 		if st.Mode().IsRegular() {
-			out = append(out, Info{Name: name, Size: uint64(st.Size()), Modified: st.ModTime(), Token: token(st, now)})
+			name, err := filepath.Rel(p, full)
+			if err != nil {
+				return err
+			}
+			out = append(out, Info{Name: filepath.ToSlash(name), Size: uint64(st.Size()), Modified: st.ModTime(), Token: token(st, now)})
 		}
 		return nil
 	})
@@ -235,6 +246,38 @@ func (l *Local) makeDir(p string, noSync bool) error {
 		}
 	}
 	return nil
+}
+
+// openError says what lies under a name that cannot be opened, if that is the reason.
+func openError(p, name string, err error) error {
+	st, lerr := os.Lstat(p)
+	if lerr == nil && !st.Mode().IsRegular() && !errors.Is(err, fs.ErrPermission) {
+		return notObject(name, st.Mode())
+	}
+	return localError("open", name, err)
+}
+
+// notObject is for a name that something else has than an object: for readers it is
+// not there ([table.ErrNotFound]), and no writer gets it.
+func notObject(name string, mode fs.FileMode) error {
+	return fmt.Errorf("%w: what lies there is %s", notFound(name), kindOf(mode))
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link that leads to no file"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "no regular file"
+	}
 }
 
 func localError(verb, name string, err error) error {

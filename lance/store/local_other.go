@@ -13,3 +13,5 @@ func syncDir(string) error { return nil }
 func linked(string) bool { return false }
 
 func linkUnsupported(error) bool { return true }
+
+const openNonBlocking = 0

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// openNonBlocking makes an open of a FIFO return at once. It changes nothing for files.
+const openNonBlocking = syscall.O_NONBLOCK
+
 // inode is the number of a file among those of its file system.
 func inode(st fs.FileInfo) uint64 {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {

@@ -166,7 +166,7 @@ func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) error
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrExist):
-		return exists(name)
+		return taken(p, name)
 	case errors.Is(err, errNoAtomicPublish):
 		return table.Unsupportedf("store: cannot publish %s: the file system under %s has neither hard links nor a rename that refuses to replace, so two writers could both believe they committed", name, l.root)
 	default:
@@ -177,6 +177,21 @@ func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) error
 		return fmt.Errorf("%w: %w", localError("sync the directory of", name, err), ErrAmbiguous)
 	}
 	return nil
+}
+
+// taken is [ErrExists], or says what else than an object has the name: nobody will ever
+// read it or take it away.
+func taken(p, name string) error {
+	st, err := os.Stat(p)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode().IsRegular() {
+		if l, lerr := os.Lstat(p); lerr != nil || l.Mode()&fs.ModeSymlink == 0 || err == nil {
+			return exists(name)
+		}
+	}
+	if st, err = os.Lstat(p); err != nil {
+		return exists(name) // gone since
+	}
+	return fmt.Errorf("store: cannot write %s: what has the name is %s; move it away", name, kindOf(st.Mode()))
 }
 
 var errNoAtomicPublish = errors.New("no atomic publish")
