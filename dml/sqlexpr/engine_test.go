@@ -166,33 +166,54 @@ func matches(text string, schema table.Schema, rec arrow.RecordBatch) (string, e
 	return spans(b), nil
 }
 
-func TestExpressionsAreThoseOfTheEngine(t *testing.T) {
+func TestExpressionsAreThoseOfTheEngine(t *testing.T) { compareExpressions(t, "expressions", math.SmallestNonzeroFloat64) }
+
+// TestReport28FunctionsAreThoseOfTheEngine also sees that no function of the table is
+// without a comparison.
+func TestReport28FunctionsAreThoseOfTheEngine(t *testing.T) {
+	// The last digit of a logarithm or a sine is the mathematical library's.
+	compareExpressions(t, "functions", 1e-14)
+	var texts strings.Builder
+	for _, name := range []string{"functions.txt", "expressions.txt", "predicates.txt"} {
+		for _, c := range readCases(t, name) {
+			texts.WriteString("\n" + strings.ToLower(c.text))
+		}
+	}
+	clock := map[string]bool{"now": true, "current_timestamp": true, "current_date": true, "today": true}
+	for _, name := range sqlexpr.FunctionNames() {
+		if !clock[name] {
+			require.Regexp(t, "\\b"+name+"\\(", texts.String(), "no case compares this function")
+		}
+	}
+}
+
+func compareExpressions(t *testing.T, name string, tolerance float64) {
 	rec := readBatch(t, "rows.arrow")
 	schema := schemaOf(rec)
-	values := readBatch(t, "expressions.arrow")
-	for _, c := range readCases(t, "expressions.txt") {
+	values := readBatch(t, name+".arrow")
+	for _, c := range readCases(t, name+".txt") {
 		want := c.expected(t)
 		got, err := evaluate(c.text, schema, rec)
 		if want == "error" {
 			if err == nil {
-				t.Errorf("expressions.txt:%d: %s\n  want error\n  got  %s %v", c.line, c.text, got.DataType(), got)
+				t.Errorf("%s.txt:%d: %s\n  want error\n  got  %s %v", name, c.line, c.text, got.DataType(), got)
 			}
 			continue
 		}
 		if err != nil {
-			t.Errorf("expressions.txt:%d: %s: %v", c.line, c.text, err)
+			t.Errorf("%s.txt:%d: %s: %v", name, c.line, c.text, err)
 			continue
 		}
 		if c.ours != "" {
 			if s := fmt.Sprintf("%s %v", got.DataType(), got); s != c.ours {
-				t.Errorf("expressions.txt:%d: %s\n  want %s\n  got  %s", c.line, c.text, c.ours, s)
+				t.Errorf("%s.txt:%d: %s\n  want %s\n  got  %s", name, c.line, c.text, c.ours, s)
 			}
 			continue
 		}
 		at := values.Schema().FieldIndices(c.text)
 		require.NotEmpty(t, at, c.text)
-		if v := values.Column(at[0]); !sameValues(v, got) {
-			t.Errorf("expressions.txt:%d: %s\n  want %s %v\n  got  %s %v", c.line, c.text, v.DataType(), v, got.DataType(), got)
+		if v := values.Column(at[0]); !sameValues(v, got, tolerance) {
+			t.Errorf("%s.txt:%d: %s\n  want %s %v\n  got  %s %v", name, c.line, c.text, v.DataType(), v, got.DataType(), got)
 		}
 	}
 }
@@ -210,6 +231,6 @@ func evaluate(text string, schema table.Schema, rec arrow.RecordBatch) (arrow.Ar
 
 // sameValues compares types and values. The type of a list's items may have another
 // name, and NaN is NaN.
-func sameValues(a, b arrow.Array) bool {
-	return a.DataType().String() == b.DataType().String() && array.ApproxEqual(a, b, array.WithNaNsEqual(true), array.WithAbsTolerance(math.SmallestNonzeroFloat64))
+func sameValues(a, b arrow.Array, tolerance float64) bool {
+	return a.DataType().String() == b.DataType().String() && array.ApproxEqual(a, b, array.WithNaNsEqual(true), array.WithAbsTolerance(tolerance))
 }

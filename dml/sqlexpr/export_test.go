@@ -1,6 +1,17 @@
 package sqlexpr
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// FunctionNames are the names and aliases of all functions.
+func FunctionNames() []string { return slices.Sorted(maps.Keys(functionsByName())) }
+
+// FunctionPage is what docs/sql.md says of the functions.
+func FunctionPage() string { return functionPage() }
 
 // BindConstants binds a statement to a schema although it may compare nothing but
 // constants: their meaning is tested by such.

@@ -11,53 +11,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// function is a function of SQL: how many arguments it takes (most below zero: any
-// number) and how it is bound.
-type function struct {
-	least, most int
-	bind        func(b *binder, e *call, args []*node) (*node, error)
-}
-
-// functions are the functions by name.
-func functions() map[string]function {
-	length := function{1, 1, (*binder).length}
-	cardinality := function{1, 1, (*binder).cardinality}
-	has := function{2, 2, (*binder).arrayHas}
-	return map[string]function{
-		"coalesce": {1, -1, func(b *binder, e *call, args []*node) (*node, error) { return b.coalesce(e.span, args) }},
-		"ifnull":   {2, 2, func(b *binder, e *call, args []*node) (*node, error) { return b.coalesce(e.span, args) }},
-		"nvl":      {2, 2, func(b *binder, e *call, args []*node) (*node, error) { return b.coalesce(e.span, args) }},
-		"nullif":   {2, 2, func(b *binder, e *call, args []*node) (*node, error) { return b.nullif(e.span, args) }},
-		"is_valid": {1, 1, func(b *binder, e *call, args []*node) (*node, error) {
-			return b.make(e.span, arrow.FixedWidthTypes.Boolean, false, func(f *frame, vs []vector) (vector, error) { return isNull(f, vs[0], true), nil }, args[0]), nil
-		}},
-		"abs": {1, 1, (*binder).abs}, "isnan": {1, 1, (*binder).isNaN},
-		"ceil": float1(math.Ceil), "floor": float1(math.Floor), "round": float1(math.Round), "sqrt": float1(math.Sqrt), "trunc": float1(math.Trunc),
-
-		"lower": string1(lower), "upper": string1(strings.ToUpper), "reverse": string1(reverse),
-		"length": length, "char_length": length, "character_length": length, "octet_length": {1, 1, (*binder).octetLength},
-		"concat":      {1, -1, (*binder).concat},
-		"starts_with": string2(strings.HasPrefix), "ends_with": string2(strings.HasSuffix), "contains": string2(strings.Contains),
-		"strpos": {2, 2, (*binder).strpos}, "replace": {3, 3, (*binder).replace},
-		"trim": trimming(strings.Trim), "btrim": trimming(strings.Trim), "ltrim": trimming(strings.TrimLeft), "rtrim": trimming(strings.TrimRight),
-		"left":   slicing(func(s []rune, n []int64) []rune { return s[:clamp(fromEnd(n[0], len(s)), len(s))] }, 2, 2),
-		"right":  slicing(func(s []rune, n []int64) []rune { return s[len(s)-clamp(fromEnd(n[0], len(s)), len(s)):] }, 2, 2),
-		"substr": slicing(substring, 2, 3), "substring": slicing(substring, 2, 3),
-		"regexp_like": {2, 2, (*binder).regexpLike}, "regexp_match": {2, 2, (*binder).regexpLike},
-
-		"date_part": {2, 2, (*binder).datePart}, "date_trunc": {2, 2, (*binder).dateTrunc},
-
-		"array_has": has, "array_contains": has, "list_has": has, "list_contains": has,
-		"array_has_any": {2, 2, (*binder).arrayHasAny}, "array_has_all": {2, 2, (*binder).arrayHasAll},
-		"array_length": cardinality, "cardinality": cardinality, "list_length": cardinality,
-	}
-}
-
 func (b *binder) call(e *call) (*node, error) {
-	all := functions()
-	fn, ok := all[e.name]
+	fn, ok := functionsByName()[e.name]
 	if !ok {
-		names := slices.Sorted(maps.Keys(all))
+		names := slices.Sorted(maps.Keys(functionsByName()))
 		return nil, b.src.unsupportedf(e.span, "the function %s; there are %s", e.name, strings.Join(names, ", "))
 	}
 	if n := len(e.args); n < fn.least || fn.most >= 0 && n > fn.most {
@@ -92,7 +49,7 @@ func stringType(t arrow.DataType) arrow.DataType {
 }
 
 func string1(of func(string) string) function {
-	return function{1, 1, func(b *binder, e *call, args []*node) (*node, error) {
+	return function{least: 1, most: 1, bind: func(b *binder, e *call, args []*node) (*node, error) {
 		t := stringType(args[0].typ)
 		return b.make(e.span, t, false, func(f *frame, vs []vector) (vector, error) {
 			s, step := stringsOf(vs[0].Array), vs[0].step()
@@ -102,7 +59,7 @@ func string1(of func(string) string) function {
 }
 
 func string2(of func(a, b string) bool) function {
-	return function{2, 2, func(b *binder, e *call, args []*node) (*node, error) {
+	return function{least: 2, most: 2, bind: func(b *binder, e *call, args []*node) (*node, error) {
 		return b.make(e.span, arrow.FixedWidthTypes.Boolean, false, func(f *frame, vs []vector) (vector, error) {
 			l, r := stringsOf(vs[0].Array), stringsOf(vs[1].Array)
 			ls, rs := vs[0].step(), vs[1].step()
@@ -113,7 +70,7 @@ func string2(of func(a, b string) bool) function {
 
 // trimming takes the characters of the second argument, or spaces, off the ends.
 func trimming(of func(s, cutset string) string) function {
-	return function{1, 2, func(b *binder, e *call, args []*node) (*node, error) {
+	return function{least: 1, most: 2, bind: func(b *binder, e *call, args []*node) (*node, error) {
 		t := stringType(args[0].typ)
 		return b.make(e.span, t, false, func(f *frame, vs []vector) (vector, error) {
 			s, step := stringsOf(vs[0].Array), vs[0].step()
@@ -128,7 +85,7 @@ func trimming(of func(s, cutset string) string) function {
 
 // slicing takes a part of a string, by numbers of characters.
 func slicing(of func(s []rune, n []int64) []rune, least, most int) function {
-	return function{least, most, func(b *binder, e *call, args []*node) (*node, error) {
+	return function{least: least, most: most, bind: func(b *binder, e *call, args []*node) (*node, error) {
 		if err := b.strings(e, args[0]); err != nil {
 			return nil, err
 		}
@@ -326,8 +283,12 @@ func (b *binder) regexpLike(e *call, args []*node) (*node, error) {
 	if err := b.strings(e, args...); err != nil {
 		return nil, err
 	}
+	prefix, _, err := b.regexpFlags(args[2:], "")
+	if err != nil {
+		return nil, err
+	}
 	return b.matching(e.span, args[0], args[1], func(p string) (matcher, error) {
-		re, err := regexp.Compile(p)
+		re, err := regexp.Compile(prefix + p)
 		if err != nil {
 			return nil, err
 		}
@@ -364,7 +325,7 @@ func (b *binder) toDouble(e *call, x *node) (*node, error) {
 // float1 is a function of a number, in its own type if it is a float and else in
 // double.
 func float1(of func(float64) float64) function {
-	return function{1, 1, func(b *binder, e *call, args []*node) (*node, error) {
+	return function{least: 1, most: 1, bind: func(b *binder, e *call, args []*node) (*node, error) {
 		t := args[0].typ
 		if familyOf(t) == famDecimal {
 			return nil, b.src.unsupportedf(e.span, "%s of a decimal (cast it to double)", e.name)

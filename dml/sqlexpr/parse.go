@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cloudspannerecosystem/memefish"
@@ -31,7 +32,7 @@ func tokenize(sql string) (source, []token, error) {
 	if len(sql) > MaxLength {
 		return source{}, nil, source{}.unsupportedf(span{}, "a text of %d bytes; the limit is %d", len(sql), MaxLength)
 	}
-	src := source{sql}
+	src := source{sql: sql, now: time.Now().UTC()}
 	tokens, err := scan(src)
 	return src, tokens, err
 }

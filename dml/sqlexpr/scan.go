@@ -3,6 +3,7 @@ package sqlexpr
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,7 +42,12 @@ type span struct{ from, to int }
 func (s span) until(end span) span { return span{s.from, end.to} }
 
 // source is the user's text, which every message quotes.
-type source struct{ sql string }
+type source struct {
+	sql string
+	// now is when the text was read: the one time that now() and its kind give, for all
+	// rows and for every attempt.
+	now time.Time
+}
 
 // errorf makes an error that names the place and quotes it.
 func (s source) errorf(at span, format string, args ...any) error {

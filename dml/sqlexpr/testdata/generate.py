@@ -7,6 +7,7 @@ predicates.txt    conditions; below each, after "engine:", the ids of the rows t
 beside.txt        more of these
 expressions.txt   expressions; below each the type of the values, or "error"
 expressions.arrow their values, one column each, named by the expression
+functions.txt, functions.arrow: the same for the table of functions, each of which must occur
 
 Only what follows "engine:" is written anew: to add a case, add its line and run this.
 Where package sqlexpr does something else on purpose, "ours:" says what and "why:" why.
@@ -147,10 +148,12 @@ def main():
 
         refresh("predicates.txt", matching)
         refresh("beside.txt", matching)
-        refresh("expressions.txt", evaluated)
-        out = pa.table(values)
-        with pa.OSFile(os.path.join(HERE, "expressions.arrow"), "wb") as sink, pa.ipc.new_file(sink, out.schema) as w:
-            w.write_table(out)
+        for name in ("expressions", "functions"):
+            values.clear()
+            refresh(name + ".txt", evaluated)
+            out = pa.table(values)
+            with pa.OSFile(os.path.join(HERE, name + ".arrow"), "wb") as sink, pa.ipc.new_file(sink, out.schema) as w:
+                w.write_table(out)
     finally:
         shutil.rmtree(place)
 
