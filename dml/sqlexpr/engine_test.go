@@ -166,7 +166,9 @@ func matches(text string, schema table.Schema, rec arrow.RecordBatch) (string, e
 	return spans(b), nil
 }
 
-func TestExpressionsAreThoseOfTheEngine(t *testing.T) { compareExpressions(t, "expressions", math.SmallestNonzeroFloat64) }
+func TestExpressionsAreThoseOfTheEngine(t *testing.T) {
+	compareExpressions(t, "expressions", math.SmallestNonzeroFloat64)
+}
 
 // TestReport28FunctionsAreThoseOfTheEngine also sees that no function of the table is
 // without a comparison.
