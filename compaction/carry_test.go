@@ -14,6 +14,7 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
 )
@@ -82,8 +83,8 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, []uint64{6, 7}, out.RebasedOver)
-	require.EqualValues(t, 2, out.RowsCarried)
-	require.Equal(t, []PublishedGroup{{Sources: ids(t, "0-2"), Destinations: ids(t, "4"), RowsCarried: 2}}, out.Published)
+	require.EqualValues(t, 2, out.RowsRelocated)
+	require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "0-2"), Destinations: ids(t, "4"), RowsCarried: 2}}, out.Published)
 	after := valuesOf(rowsAt(t, e, 0))
 	// 5. The row that was deleted is gone.
 	require.NotContains(t, after, deleted.value)
@@ -247,12 +248,12 @@ func TestCarry(t *testing.T) {
 			out, err := Publish(ctx, e, results, c.opts, Events{})
 			require.NoError(t, err)
 			require.Empty(t, out.Lost)
-			require.Equal(t, c.carried, out.RowsCarried)
+			require.Equal(t, c.carried, out.RowsRelocated)
 			var emptied []table.FragmentID
 			for _, g := range out.Published {
 				emptied = append(emptied, g.Emptied...)
 			}
-			require.Equal(t, c.emptied, idList(emptied))
+			require.Equal(t, c.emptied, table.FragmentList(emptied))
 			require.Equal(t, sortedValues(want), sortedValues(rowsAt(t, e, 0)))
 			require.Empty(t, orphans(t, e))
 			s, err := e.Load(ctx, 0)
@@ -339,7 +340,7 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 			out, err := Publish(ctx, p, results, Options{}, Events{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
-			require.Equal(t, []PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "2"), RowsCarried: 1}}, out.Published)
+			require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "2"), RowsCarried: 1}}, out.Published)
 			require.Equal(t, want, valuesOf(rowsAt(t, p.Engine, 0)))
 			require.Empty(t, orphans(t, p.Engine))
 		})
@@ -360,7 +361,7 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 			out, err := Publish(ctx, p, results, Options{}, Events{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
-			require.EqualValues(t, 1, out.RowsCarried)
+			require.EqualValues(t, 1, out.RowsRelocated)
 			require.Len(t, sent, 2)
 			require.Equal(t, want, valuesOf(rowsAt(t, p.Engine, 0)))
 			require.Empty(t, orphans(t, p.Engine), "the vector of the second")
@@ -388,7 +389,7 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 			p.before, p.afterCommit = nil, nil
 			out, err := Publish(ctx, p, results, Options{}, Events{})
 			require.NoError(t, err)
-			require.EqualValues(t, 1, out.RowsCarried)
+			require.EqualValues(t, 1, out.RowsRelocated)
 			require.Equal(t, want, valuesOf(rowsAt(t, p.Engine, 0)))
 			require.Empty(t, orphans(t, p.Engine))
 		})
@@ -433,8 +434,8 @@ func TestTasksOfDifferentVersions(t *testing.T) {
 
 	out, err := Publish(ctx, e, append(first, second...), Options{}, Events{})
 	require.NoError(t, err)
-	require.Equal(t, []PublishedGroup{{Sources: ids(t, "2-3"), Destinations: ids(t, "4"), RowsCarried: 1}}, out.Published)
-	require.Equal(t, []LostGroup{{
+	require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "2-3"), Destinations: ids(t, "4"), RowsCarried: 1}}, out.Published)
+	require.Equal(t, []rebase.LostGroup{{
 		Sources: ids(t, "0-1"),
 		Reason:  "version 6: rewrite relies on the deletion vector of fragment 0, and merge replaced the deletion vector of every fragment",
 	}}, out.Lost)

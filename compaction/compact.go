@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rehome-db/rehome/commit"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -21,11 +23,11 @@ type Report struct {
 	ReadVersion uint64   `json:"read_version"`
 	RebasedOver []uint64 `json:"rebased_over"`
 
-	GroupsPublished  int         `json:"groups_published"`
-	GroupsLost       int         `json:"groups_lost"`
-	Lost             []LostGroup `json:"lost,omitempty"`
-	FragmentsRemoved int         `json:"fragments_removed"`
-	FragmentsAdded   int         `json:"fragments_added"`
+	GroupsPublished  int                `json:"groups_published"`
+	GroupsLost       int                `json:"groups_lost"`
+	Lost             []rebase.LostGroup `json:"lost,omitempty"`
+	FragmentsRemoved int                `json:"fragments_removed"`
+	FragmentsAdded   int                `json:"fragments_added"`
 
 	RowsWritten uint64 `json:"rows_written"`
 	// RowsCarried is the number of rows that others deleted or updated meanwhile
@@ -91,7 +93,7 @@ func loadLatest(ctx context.Context, e table.Engine) (*table.Snapshot, error) {
 
 // Compact plans the newest version, executes the tasks, several at a time, and
 // publishes the results. It either commits once or leaves the table as it was;
-// what it wrote in vain it deletes, and [Leftovers] of the error names what could not
+// what it wrote in vain it deletes, and [commit.Leftovers] of the error names what could not
 // be deleted. Nothing to do is no error. A [table.ErrConflict] asks to
 // call it again.
 func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Report, error) {
@@ -189,18 +191,18 @@ func cleanedUp(ctx context.Context, e table.Engine, tasks []Task, err error) err
 // wrapped.
 func startAgain(err error) error {
 	conflict := table.Conflictf("old versions were cleaned up meanwhile; run again: %v", err)
-	if left := Leftovers(err); len(left) > 0 {
-		return errors.Join(conflict, &LeftoverError{By: "compaction", Objects: left, Err: errors.New("their deletion failed")})
+	if left := commit.Leftovers(err); len(left) > 0 {
+		return errors.Join(conflict, &commit.LeftoverError{By: "compaction", Objects: left, Err: errors.New("their deletion failed")})
 	}
 	return conflict
 }
 
 // add fills in what was published.
-func (r *Report) add(out Outcome, results []Result) {
+func (r *Report) add(out Publication, results []Result) {
 	r.Committed = true
 	r.Version, r.RebasedOver, r.Attempts = out.Version, out.RebasedOver, out.Attempts
 	r.GroupsPublished, r.GroupsLost, r.Lost, r.Leftover = len(out.Published), len(out.Lost), out.Lost, out.Leftover
-	r.RowsCarried = out.RowsCarried
+	r.RowsCarried = out.RowsRelocated
 	r.FRI = FRIReport{Published: out.Transitions > 0, TransitionsAdded: out.Transitions}
 	r.Policy, r.Reason, r.Forced, r.Indexes = out.Decision.Policy, out.Decision.Reason, out.Decision.Forced, out.Decision.Indexes
 	written := map[table.FragmentID]Result{}
@@ -223,7 +225,7 @@ func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []
 	if rw, ok := e.(table.Rewriter); ok {
 		for _, t := range tasks {
 			if err := rw.CanRewrite(ctx, s, t.SourceIDs()); err != nil {
-				return nil, fmt.Errorf("compaction: table %s version %d: fragments %s: %w", t.Table, t.ReadVersion, idList(t.SourceIDs()), err)
+				return nil, fmt.Errorf("compaction: table %s version %d: fragments %s: %w", t.Table, t.ReadVersion, table.FragmentList(t.SourceIDs()), err)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -12,36 +13,37 @@ import (
 // so that it does not matter whether an index covers it. A group without new fragments, because no row of it
 // was left, is not replaced: the claim on the vanished fragments is then what
 // keeps readers from following the index's addresses into them.
-func retarget(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, changed bool) {
+func retarget(m table.IndexMeta, groups []rebase.Placed) (coverage []table.FragmentID, changed bool) {
 	coverage = slices.Clone(m.Coverage)
-	for _, w := range swaps {
-		if live := w.present(); len(w.new) == 0 || covered(m, live) < len(live) {
+	for _, g := range groups {
+		if len(g.Now) == 0 || covered(m, g.Present) < len(g.Present) {
 			continue
 		}
 		changed = true
-		coverage = slices.DeleteFunc(coverage, func(id table.FragmentID) bool {
-			_, old := slices.BinarySearch(w.old, id)
-			return old
-		})
-		coverage = append(coverage, w.new...)
+		coverage = append(without(coverage, g.SourceIDs()), fragmentIDs(g.Now)...)
 	}
 	slices.Sort(coverage)
 	return coverage, changed
 }
 
 // uncover takes the old fragments of every group out of the coverage of m.
-func uncover(m table.IndexMeta, swaps []swap) (coverage []table.FragmentID, changed bool) {
+func uncover(m table.IndexMeta, groups []rebase.Placed) (coverage []table.FragmentID, changed bool) {
 	coverage = slices.Clone(m.Coverage)
-	for _, w := range swaps {
-		coverage = slices.DeleteFunc(coverage, func(id table.FragmentID) bool {
-			_, old := slices.BinarySearch(w.old, id)
-			return old
-		})
+	for _, g := range groups {
+		coverage = without(coverage, g.SourceIDs())
 	}
 	if coverage == nil {
 		coverage = []table.FragmentID{}
 	}
 	return coverage, len(coverage) < len(m.Coverage)
+}
+
+func fragmentIDs(fragments []table.Fragment) []table.FragmentID {
+	ids := make([]table.FragmentID, len(fragments))
+	for i, f := range fragments {
+		ids[i] = f.ID
+	}
+	return ids
 }
 
 // straddles names an index of those that may be re-targeted and that covers some of

@@ -40,7 +40,7 @@
 //     transaction is named after the executions that it publishes, and looked for
 //     before anything is concluded from an error.
 //   - Every object that was written is committed, deleted, or named by an error or
-//     report: [Leftovers], Outcome.Leftover. Nothing is deleted while a version
+//     report: [commit.Leftovers], Publication.Leftover. Nothing is deleted while a version
 //     that is not known yet might refer to it.
 //   - The read version of a transaction is the oldest version that its tasks read.
 //   - Every survivor's old address can be translated by the history that was
@@ -89,7 +89,7 @@
 //		compaction.LogEvents(slog.Default()),
 //		compaction.Events{Progress: func(p compaction.ProgressInfo) { bar.Set(p.BytesDone) }},
 //	))
-//	if table.Classify(err) == table.OutcomeRetryable {
+//	if table.Classify(err) == table.PublicationRetryable {
 //		// somebody else rewrote what was being compacted: run again
 //	}
 //

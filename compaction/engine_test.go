@@ -243,14 +243,14 @@ type rewriter struct {
 func newRewriter(p *probe) rewriter { return rewriter{p, memengine.Rewriting{Engine: p.Engine}} }
 
 func (r rewriter) CanRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) error {
-	if err := r.tell("can rewrite fragments %s", idList(ids)); err != nil {
+	if err := r.tell("can rewrite fragments %s", table.FragmentList(ids)); err != nil {
 		return err
 	}
 	return r.rewriting.CanRewrite(ctx, s, ids)
 }
 
 func (r rewriter) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
-	if err := r.tell("rewrite fragments %s", idList(req.Sources)); err != nil {
+	if err := r.tell("rewrite fragments %s", table.FragmentList(req.Sources)); err != nil {
 		return table.Written{}, err
 	}
 	w, err := r.rewriting.RewriteGroup(ctx, req)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/rehome-db/rehome/table"
@@ -62,7 +61,7 @@ type TaskInfo struct {
 }
 
 func (i TaskInfo) String() string {
-	s := fmt.Sprintf("task over fragments %s: %d rows, %d bytes", idList(i.Sources), i.Rows, i.Bytes)
+	s := fmt.Sprintf("task over fragments %s: %d rows, %d bytes", table.FragmentList(i.Sources), i.Rows, i.Bytes)
 	if i.Fragments > 0 || i.BytesWritten > 0 {
 		s += fmt.Sprintf(", wrote %s of %d bytes", plural(uint64(i.Fragments), "fragment"), i.BytesWritten)
 	}
@@ -135,7 +134,7 @@ type GroupLostInfo struct {
 }
 
 func (i GroupLostInfo) String() string {
-	return fmt.Sprintf("group of fragments %s is lost: %s", idList(i.Sources), i.Reason)
+	return fmt.Sprintf("group of fragments %s is lost: %s", table.FragmentList(i.Sources), i.Reason)
 }
 
 // ObjectsInfo tells of objects that were deleted, and of those that were not.
@@ -158,28 +157,6 @@ func withErr(s string, err error) string {
 		return s
 	}
 	return s + ": failed: " + err.Error()
-}
-
-// idList prints ascending ids as ranges, for people: a group may have thousands.
-func idList(ids []table.FragmentID) string {
-	var parts []string
-	for i := 0; i < len(ids); {
-		j := i
-		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
-			j++
-		}
-		if len(parts) == 8 {
-			parts = append(parts, "...")
-			break
-		}
-		if i == j {
-			parts = append(parts, fmt.Sprint(ids[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", ids[i], ids[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
 }
 
 // EnsureDefaults sets every nil handler to one that does nothing.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -38,7 +39,7 @@ type Result struct {
 // Execute rewrites the task's fragments and commits nothing. Until the result is
 // published or discarded the objects that it names belong to the caller; see
 // [Discard]. If Execute fails or ctx ends, it deletes what it wrote, also then,
-// and [Leftovers] of the error names what it could not delete.
+// and [commit.Leftovers] of the error names what it could not delete.
 //
 // A task whose version is gone, or shows other fragments than the task names, is
 // [table.ErrTerminal]: plan again. A task with data that the engine cannot
@@ -89,7 +90,7 @@ func execute(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, ev 
 		err = checkWritten(t, w)
 	}
 	if err != nil {
-		err = fmt.Errorf("compaction: table %s version %d: rewrite of fragments %s: %w", t.Table, t.ReadVersion, idList(info.Sources), err)
+		err = fmt.Errorf("compaction: table %s version %d: rewrite of fragments %s: %w", t.Table, t.ReadVersion, table.FragmentList(info.Sources), err)
 		return Result{}, errors.Join(err, discard(ctx, e, w.Objects, ev))
 	}
 	return Result{
@@ -121,20 +122,23 @@ func readDeleted(ctx context.Context, e table.Engine, s *table.Snapshot, t Task)
 	return out, nil
 }
 
-// deletedAt returns what was dead in source i when the task read it.
-func (r Result) deletedAt(i int) (*deletion.Vector, error) {
-	f := r.Task.Sources[i]
-	var v *deletion.Vector
-	if i < len(r.Deleted) && r.Deleted[i] != nil {
-		var err error
-		if v, err = deletion.DecodeBitmap(r.Deleted[i], f.PhysicalRows); err != nil {
-			return nil, table.Corruptf("compaction: result %s: deleted rows of fragment %d: %w", r.ID, f.ID, err)
+// Group is what the execution rewrote.
+func (r Result) Group() (rebase.Group, error) {
+	g := rebase.Group{
+		ReadVersion: r.Task.ReadVersion, Old: r.Task.Sources, Deleted: rebase.RowSet{},
+		New: r.Fragments, Shape: r.Task.Fields, Objects: r.Objects,
+	}
+	for i, f := range r.Task.Sources {
+		if i >= len(r.Deleted) || r.Deleted[i] == nil {
+			continue // rebase compares the number of rows with the fragment's
 		}
+		v, err := deletion.DecodeBitmap(r.Deleted[i], f.PhysicalRows)
+		if err != nil {
+			return g, table.Corruptf("compaction: result %s: deleted rows of fragment %d: %w", r.ID, f.ID, err)
+		}
+		g.Deleted.Add(f.ID, v)
 	}
-	if n := v.Cardinality(); n != f.DeletedRows() {
-		return nil, table.Corruptf("compaction: result %s: %d deleted rows of fragment %d, the fragment has %d", r.ID, n, f.ID, f.DeletedRows())
-	}
-	return v, nil
+	return g, nil
 }
 
 // write makes the new fragments, by the engine's own means if it has any.

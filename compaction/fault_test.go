@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -96,7 +97,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 					require.Equal(t, before, rowsAt(t, p.Engine, 0), at)
 
 					var named []string
-					for _, o := range Leftovers(err) {
+					for _, o := range commit.Leftovers(err) {
 						named = append(named, o.Path)
 					}
 					require.ElementsMatch(t, named, orphans(t, p.Engine), at)
@@ -123,7 +124,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 			return nil
 		}
 		_, err = Publish(ctx, p, results, Options{}, Events{})
-		var left *LeftoverError
+		var left *commit.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.Equal(t, results[0].Objects, left.Objects)
 		require.ErrorIs(t, err, table.ErrConflict)
@@ -154,7 +155,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 }
 
 func TestLeftoverErrorNamesAFewObjects(t *testing.T) {
-	e := &LeftoverError{By: "compaction", Err: errInjected}
+	e := &commit.LeftoverError{By: "compaction", Err: errInjected}
 	for i := range 5 {
 		e.Objects = append(e.Objects, table.Object{Path: fmt.Sprint("p", i)})
 	}

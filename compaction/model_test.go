@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
 )
@@ -104,7 +105,7 @@ func (m *model) write(t *rapid.T) {
 
 // published moves the rows of published groups to the end, as the order of rows
 // promises.
-func (m *model) published(out Outcome) {
+func (m *model) published(out Publication) {
 	for _, g := range out.Published {
 		var stay, move []row
 		for _, r := range m.rows {
@@ -188,9 +189,9 @@ func TestModel(t *testing.T) {
 			p.before = nil
 			if err != nil {
 				require.ErrorIs(t, err, table.ErrConflict)
-				require.ErrorAs(t, err, new(*ConflictError))
+				require.ErrorAs(t, err, new(*rebase.ConflictError))
 			} else {
-				require.Len(t, append(out.Published, make([]PublishedGroup, len(out.Lost))...), len(results))
+				require.Len(t, append(out.Published, make([]rebase.PublishedGroup, len(out.Lost))...), len(results))
 				m.checkUniform(t, out)
 				m.published(out)
 			}
@@ -203,7 +204,7 @@ func TestModel(t *testing.T) {
 
 // checkUniform: no index that readers take through the history covered a part of a
 // group in the version that was replaced. Some readers fail over such a group.
-func (m *model) checkUniform(t *rapid.T, out Outcome) {
+func (m *model) checkUniform(t *rapid.T, out Publication) {
 	if out.Transitions == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -101,7 +102,7 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 		return Planned{}, err
 	}
 	out := Planned{Table: s.Table, ReadVersion: s.Version, Decision: d, Tasks: []Task{}, Kept: []Kept{}, KeepsOrder: keepsOrder(s, groups.ids())}
-	fields := digestFields(s.Schema.Fields)
+	fields := rebase.ShapeOf(s.Schema)
 	for _, g := range groups {
 		out.Tasks = append(out.Tasks, p.task(g, fields))
 	}
@@ -363,7 +364,7 @@ func (p *planner) bound(groups grouping) (out grouping) {
 }
 
 // task describes a group for its executor.
-func (p *planner) task(g group, fields []FieldDigest) Task {
+func (p *planner) task(g group, fields rebase.Shape) Task {
 	t := Task{
 		Table:       p.snapshot.Table,
 		ReadVersion: p.snapshot.Version,

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -53,7 +54,7 @@ func describeError(err error) string {
 func describePlan(p Planned, indexes bool) string {
 	var b strings.Builder
 	for _, t := range p.Tasks {
-		fmt.Fprintf(&b, "%s: %d rows, %d bytes -> files of %d rows\n  %s\n", idList(t.SourceIDs()), t.Rows, t.Bytes, t.Writing.MaxRows, t.Reason)
+		fmt.Fprintf(&b, "%s: %d rows, %d bytes -> files of %d rows\n  %s\n", table.FragmentList(t.SourceIDs()), t.Rows, t.Bytes, t.Writing.MaxRows, t.Reason)
 	}
 	if len(p.Tasks) == 0 {
 		b.WriteString("nothing to do\n")
@@ -64,7 +65,7 @@ func describePlan(p Planned, indexes bool) string {
 		for ; j < len(p.Kept) && p.Kept[j].Reason == p.Kept[i].Reason; j++ {
 			run = append(run, p.Kept[j].Fragment)
 		}
-		fmt.Fprintf(&b, "kept %s: %s\n", idList(run), p.Kept[i].Reason)
+		fmt.Fprintf(&b, "kept %s: %s\n", table.FragmentList(run), p.Kept[i].Reason)
 		i = j
 	}
 	if indexes {
@@ -118,11 +119,11 @@ func published(t *rapid.T, s *table.Snapshot, plan Planned) *table.Snapshot {
 	out.Version++
 	out.Fragments = nil
 	gone := map[table.FragmentID]bool{}
-	var swaps []swap
+	var placed []rebase.Placed
 	var added []table.Fragment
 	for _, task := range plan.Tasks {
-		w := swap{old: task.SourceIDs()}
-		for _, id := range w.old {
+		var new []table.FragmentID
+		for _, id := range task.SourceIDs() {
 			require.False(t, gone[id], "fragment %d is in two tasks", id)
 			gone[id] = true
 		}
@@ -135,13 +136,13 @@ func published(t *rapid.T, s *table.Snapshot, plan Planned) *table.Snapshot {
 			left -= rows
 			id := out.NextFragmentID
 			out.NextFragmentID++
-			w.new = append(w.new, id)
+			new = append(new, id)
 			added = append(added, table.Fragment{ID: id, PhysicalRows: rows, Files: []table.DataFile{{
 				Path: fmt.Sprint(id), Bytes: uint64(float64(live) * float64(rows) / float64(task.Rows)),
 			}}})
 		}
-		require.EqualValues(t, task.Files, len(w.new))
-		swaps = append(swaps, w)
+		require.EqualValues(t, task.Files, len(new))
+		placed = append(placed, placedGroup(task.SourceIDs(), new))
 	}
 	for _, f := range s.Fragments {
 		if !gone[f.ID] {
@@ -149,7 +150,7 @@ func published(t *rapid.T, s *table.Snapshot, plan Planned) *table.Snapshot {
 		}
 	}
 	out.Fragments = append(out.Fragments, added...)
-	coverage := plan.Decision.coverage(s.Indexes, swaps)
+	coverage := plan.Decision.coverage(s.Indexes, placed)
 	out.Indexes = nil
 	for _, m := range s.Indexes {
 		if c, ok := coverage[m.UUID]; ok {

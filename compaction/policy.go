@@ -3,6 +3,7 @@ package compaction
 import (
 	"fmt"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -274,23 +275,9 @@ func (d Decision) of(m table.IndexMeta, groups [][]table.FragmentID) IndexDecisi
 	return out
 }
 
-// swap is a group as a commit replaces it; both sides ascend.
-type swap struct {
-	old, new []table.FragmentID
-	// live are those of old that are there; nil means all.
-	live []table.FragmentID
-}
-
-func (w swap) present() []table.FragmentID {
-	if w.live == nil {
-		return w.old
-	}
-	return w.live
-}
-
 // coverage is what the decision writes into the indexes' coverage. Only ids of
 // groups that every index covers wholly or not at all may be given; see straddles.
-func (d Decision) coverage(indexes []table.IndexMeta, swaps []swap) map[table.UUID][]table.FragmentID {
+func (d Decision) coverage(indexes []table.IndexMeta, groups []rebase.Placed) map[table.UUID][]table.FragmentID {
 	if !d.retargets() {
 		return nil
 	}
@@ -300,11 +287,11 @@ func (d Decision) coverage(indexes []table.IndexMeta, swaps []swap) map[table.UU
 		case m.System:
 		case d.Policy == IndexRetarget && !m.CoverageKnown:
 		case d.Policy == IndexRetarget && m.ByAddress:
-			if c, changed := uncover(m, swaps); changed {
+			if c, changed := uncover(m, groups); changed {
 				out[m.UUID] = c
 			}
 		case d.Policy == IndexRetarget:
-			if c, changed := retarget(m, swaps); changed {
+			if c, changed := retarget(m, groups); changed {
 				out[m.UUID] = c
 			}
 		case !readsThrough(m):
@@ -312,7 +299,7 @@ func (d Decision) coverage(indexes []table.IndexMeta, swaps []swap) map[table.UU
 				out[m.UUID] = []table.FragmentID{}
 			}
 		default:
-			if c, changed := retarget(m, swaps); changed {
+			if c, changed := retarget(m, groups); changed {
 				out[m.UUID] = c
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -29,17 +30,17 @@ func TestPolicy(t *testing.T) {
 			if err := o.Validate(); err != nil {
 				return describeError(err)
 			}
-			var swaps []swap
+			var placed []rebase.Placed
 			var groups [][]table.FragmentID
 			for line := range strings.Lines(d.Input) {
 				from, to, ok := strings.Cut(strings.TrimSpace(line), "->")
 				require.True(t, ok, line)
-				w := swap{old: ids(t, strings.TrimSpace(from))}
+				var new []table.FragmentID
 				if to = strings.TrimSpace(to); to != "" {
-					w.new = ids(t, to)
+					new = ids(t, to)
 				}
-				swaps = append(swaps, w)
-				groups = append(groups, w.old)
+				placed = append(placed, placedGroup(ids(t, strings.TrimSpace(from)), new))
+				groups = append(groups, placed[len(placed)-1].Present)
 			}
 			v := indexView{indexes: s.Indexes}
 			if slices.ContainsFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "unreadable" }) {
@@ -54,15 +55,27 @@ func TestPolicy(t *testing.T) {
 			if decision.Forced {
 				b.WriteString("forced\n")
 			}
-			coverage := decision.coverage(s.Indexes, swaps)
+			coverage := decision.coverage(s.Indexes, placed)
 			for _, m := range s.Indexes {
 				if c, ok := coverage[m.UUID]; ok {
 					require.True(t, slices.IsSorted(c))
 					require.NotNil(t, c, "nil is unknown coverage, not an empty one")
-					fmt.Fprintf(&b, "write %s covers=%s\n", m.Name, idList(c))
+					fmt.Fprintf(&b, "write %s covers=%s\n", m.Name, table.FragmentList(c))
 				}
 			}
 			return b.String()
 		})
 	})
+}
+
+// placedGroup is a group all of whose sources are there.
+func placedGroup(old, new []table.FragmentID) rebase.Placed {
+	p := rebase.Placed{Group: &rebase.Group{}, Present: old}
+	for _, id := range old {
+		p.Old = append(p.Old, table.Fragment{ID: id})
+	}
+	for _, id := range new {
+		p.Now = append(p.Now, table.Fragment{ID: id})
+	}
+	return p
 }

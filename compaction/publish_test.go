@@ -2,15 +2,14 @@ package compaction
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 	"testing/synctest"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
 )
@@ -27,7 +26,7 @@ func TestPublishOverAnAppend(t *testing.T) {
 	require.EqualValues(t, 3, out.ReadVersion)
 	require.Equal(t, []uint64{4}, out.RebasedOver)
 	// Fragment 2 is the appended one; the new fragment is numbered after it.
-	require.Equal(t, []PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "3")}}, out.Published)
+	require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "3")}}, out.Published)
 	require.ElementsMatch(t, valuesOf(want), valuesOf(rowsAt(t, e, 0)))
 
 	s, err := e.Load(ctx, 0)
@@ -71,7 +70,7 @@ func TestPublishLosesGroupsWhoseFragmentsChanged(t *testing.T) {
 			var infos []GroupLostInfo
 			out, err := Publish(ctx, p, results, Options{}, Events{GroupLost: func(i GroupLostInfo) { infos = append(infos, i) }})
 			require.NoError(t, err)
-			require.Equal(t, []LostGroup{{Sources: ids(t, "0-1"), Reason: reason}}, out.Lost)
+			require.Equal(t, []rebase.LostGroup{{Sources: ids(t, "0-1"), Reason: reason}}, out.Lost)
 			require.Equal(t, []GroupLostInfo{{Sources: ids(t, "0-1"), Reason: reason}}, infos)
 			require.Len(t, out.Published, 1)
 			require.Equal(t, ids(t, "2-3"), out.Published[0].Sources)
@@ -96,9 +95,9 @@ func TestPublishWithNothingLeftIsAConflict(t *testing.T) {
 	_, err = Publish(ctx, e, results, Options{}, Events{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.Equal(t, table.OutcomeRetryable, table.Classify(err))
-	var conflict *ConflictError
+	var conflict *rebase.ConflictError
 	require.ErrorAs(t, err, &conflict)
-	require.Equal(t, []LostGroup{{Sources: ids(t, "0-1"), Reason: "version 5: rewrite replaces the row addresses of fragment 0, which rewrite replaced"}}, conflict.Lost)
+	require.Equal(t, []rebase.LostGroup{{Sources: ids(t, "0-1"), Reason: "version 5: rewrite replaces the row addresses of fragment 0, which rewrite replaced"}}, conflict.Lost)
 	require.Equal(t, want, rowsAt(t, e, 0))
 	require.Empty(t, orphans(t, e))
 
@@ -111,94 +110,10 @@ func TestPublishWithNothingLeftIsAConflict(t *testing.T) {
 	require.Equal(t, valuesOf(want), valuesOf(rowsAt(t, e, 0)))
 }
 
-// TestJudge: what others did decides over a group, by state and, where the state
-// does not tell, by name.
-func TestJudge(t *testing.T) {
-	file := func(path string, fields ...int32) table.DataFile { return table.DataFile{Path: path, Fields: fields} }
-	fragment := table.Fragment{ID: 4, PhysicalRows: 10, Files: []table.DataFile{file("a", 0, 1)}, Deletion: &table.DeletionRef{Path: "d1", Rows: 2}}
-	schema := table.Schema{Fields: []table.Field{
-		{ID: 0, Name: "n", Type: arrow.PrimitiveTypes.Int64},
-		{ID: 1, Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32}), Nullable: true, Children: []table.Field{{ID: 2, Name: "x", Type: arrow.PrimitiveTypes.Int32}}},
-	}}
-	task := Task{Sources: []table.Fragment{fragment}, Fields: digestFields(schema.Fields)}
-	for _, c := range []struct {
-		name   string
-		change func(f *table.Fragment, s *table.Schema)
-		op     table.Operation
-		reason string
-	}{
-		{name: "nothing"},
-		{name: "append", op: table.Append{}},
-		{name: "index", op: table.CreateIndex{}},
-		{name: "reservation", op: table.ReserveFragments{Count: 5}},
-		{name: "column dropped", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields = s.Fields[:1] }},
-		{name: "column renamed", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) { s.Fields[0].Name = "other" }},
-		{name: "nested column renamed", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
-			s.Fields[1].Type = arrow.StructOf(arrow.Field{Name: "y", Type: arrow.PrimitiveTypes.Int32})
-			s.Fields[1].Children[0].Name = "y"
-		}},
-		{name: "column added without data", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
-			s.Fields = append(s.Fields, table.Field{ID: 9, Name: "new", Type: arrow.BinaryTypes.String, Nullable: true})
-		}},
-		{name: "settings", op: table.UpdateConfig{Config: table.SettingsUpdate{Set: []string{"k"}}}},
-		{name: "columns added", op: table.Merge{Fragments: []table.Fragment{fragment}},
-			reason: "version 8: rewrite relies on the deletion vector of fragment 4, and merge replaced the deletion vector of every fragment"},
-		{name: "column replaced", op: table.DataReplacement{Replaced: []table.FragmentFields{{Fragment: 4, Fields: []int32{1}}}},
-			reason: "version 8: rewrite relies on the data of every field in fragment 4, and data_replacement replaced the data of field 1 in fragment 4"},
-		{name: "column of another fragment replaced", op: table.DataReplacement{Replaced: []table.FragmentFields{{Fragment: 5, Fields: []int32{1}}}}},
-		{name: "column replaced, and nobody says so", op: table.Append{}, change: func(f *table.Fragment, s *table.Schema) {
-			f.Files = []table.DataFile{file("b", 0, 1)}
-		}, reason: "the files of fragment 4 changed"},
-		{name: "updated in place", op: table.Update{Updated: []table.Fragment{fragment}, InPlace: true, ModifiedFields: []int32{1}},
-			reason: "version 8: rewrite relies on the deletion vector of fragment 4, which update replaced"},
-		{name: "column tombstoned", change: func(f *table.Fragment, s *table.Schema) {
-			f.Files = []table.DataFile{file("a", 0, -2)}
-		}, reason: "the files of fragment 4 changed"},
-		{name: "column made nullable", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
-			s.Fields[0].Nullable = true
-		}, reason: "the schema changed: field 0 was int64 not null and is int64"},
-		{name: "nested column retyped", op: table.Project{}, change: func(_ *table.Fragment, s *table.Schema) {
-			s.Fields[1].Children[0].Type = arrow.PrimitiveTypes.Int64
-		}, reason: "the schema changed: field 2 was int32 not null and is int64 not null"},
-		{name: "row deleted", op: table.Delete{Updated: []table.Fragment{fragment}}, change: func(f *table.Fragment, s *table.Schema) {
-			f.Deletion = &table.DeletionRef{Path: "d2", Rows: 3}
-		}},
-		{name: "row updated", op: table.Update{Updated: []table.Fragment{fragment}}, change: func(f *table.Fragment, s *table.Schema) {
-			f.Deletion = &table.DeletionRef{Path: "d2", Rows: 3}
-		}},
-		{name: "fragment gone, and nobody says so", op: table.Delete{}, change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "fragment 4 is gone"},
-		{name: "every row deleted", op: table.Delete{Removed: ids(t, "4")}, change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "no row of it is left"},
-		{name: "every row deleted, and left out later", op: table.Update{Updated: []table.Fragment{{ID: 4, PhysicalRows: 10, Deletion: &table.DeletionRef{Rows: 10}}}},
-			change: func(f *table.Fragment, s *table.Schema) { f.ID = 5 }, reason: "no row of it is left"},
-		{name: "compacted", op: table.Rewrite{Groups: []table.RewriteGroup{{Old: []table.Fragment{fragment}}}},
-			reason: "version 8: rewrite replaces the row addresses of fragment 4, which rewrite replaced"},
-		{name: "overwritten", op: table.Overwrite{}, reason: "version 8: rewrite relies on the table's lineage, which overwrite ended"},
-		{name: "restored", op: table.Restore{Target: 3}, reason: "version 8: rewrite relies on the table's lineage, which restore ended"},
-		{name: "something new", op: table.Unknown{Name: "composite_operation"}, reason: `version 8: what "composite_operation" does is not known`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := schema
-			s.Fields = append([]table.Field(nil), schema.Fields...)
-			s.Fields[1].Children = append([]table.Field(nil), schema.Fields[1].Children...)
-			f := fragment
-			if c.change != nil {
-				c.change(&f, &s)
-			}
-			w := window{base: &table.Snapshot{Version: 8, Schema: s, Fragments: []table.Fragment{f}}, died: map[table.FragmentID]bool{}}
-			if c.op != nil {
-				w.transactions = []table.Transaction{{Version: 8, Operation: c.op}}
-			}
-			fragmentsThatDied(w.died, w.transactions)
-			w.footprints = footprintsOf(w.transactions)
-			require.Equal(t, verdict{keep: c.reason == "", reason: c.reason}, w.judge(task))
-		})
-	}
-}
-
 // TestIndexBuiltBeforeTheCommit: a group was planned while no index
 // covered it, and one that covers half of it was built in the meantime.
 func TestIndexBuiltBeforeTheCommit(t *testing.T) {
-	publish := func(t *testing.T, opts Options, covers string, reuse table.ReuseSupport) (*memengine.Engine, Outcome, error) {
+	publish := func(t *testing.T, opts Options, covers string, reuse table.ReuseSupport) (*memengine.Engine, Publication, error) {
 		e := newTable(t, 10, 10)
 		p := &probe{Engine: e}
 		results := executed(t, p, opts)
@@ -301,7 +216,7 @@ func TestPublishChecksThatFilesAreStillThere(t *testing.T) {
 	require.NoError(t, e.Delete(ctx, results[0].Objects[0]))
 	_, err := Publish(ctx, e, results, Options{}, Events{})
 	require.ErrorIs(t, err, table.ErrConflict)
-	require.ErrorContains(t, err, results[0].Objects[0].Path+" was removed before it could be published")
+	require.ErrorContains(t, err, results[0].Objects[0].Path+" was removed before it could be committed")
 	require.Equal(t, before, rowsAt(t, e, 0))
 
 	results = executed(t, e, Options{})
@@ -451,14 +366,4 @@ func TestGroupWithoutALiveRow(t *testing.T) {
 	require.Nil(t, s.Reuse)
 	require.Equal(t, index, s.Indexes[0].UUID)
 	require.Equal(t, ids(t, "0-1"), s.Indexes[0].Coverage, "the claim is what keeps stale addresses from being followed")
-}
-
-func TestConflictErrorNamesAFewGroups(t *testing.T) {
-	e := &ConflictError{Table: "t", Version: 9}
-	for i := range 5 {
-		e.Lost = append(e.Lost, LostGroup{Sources: []table.FragmentID{table.FragmentID(2 * i), table.FragmentID(2*i + 1)}, Reason: "reason"})
-	}
-	require.EqualError(t, e, "compaction: table t version 9: nothing is left to publish; group of fragments 0-1: reason; "+
-		"group of fragments 2-3: reason; group of fragments 4-5: reason; and 2 more")
-	require.True(t, errors.Is(e, table.ErrConflict))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -83,21 +84,16 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 	return h, nil
 }
 
-// transition is the change of address that a result makes once its fragments have
-// the given ids.
-func transition(r Result, destinations []table.Fragment) (*fri.Transition, error) {
+// transition is the change of address of a group that is about to be committed.
+func transition(g rebase.Placed) (*fri.Transition, error) {
 	var b fri.Builder
-	for i, f := range r.Task.Sources {
-		deleted, err := r.deletedAt(i)
-		if err != nil {
-			return nil, err
-		}
-		if err := b.AddSource(fri.DigestOf(f), deleted); err != nil {
+	for _, f := range g.Old {
+		if err := b.AddSource(fri.DigestOf(f), g.Deleted[f.ID]); err != nil {
 			return nil, err
 		}
 	}
-	digests := make([]fri.Digest, len(destinations))
-	for i, f := range destinations {
+	digests := make([]fri.Digest, len(g.Now))
+	for i, f := range g.Now {
 		// As written: what was deleted since is the business of the fragment's
 		// deletion vector.
 		digests[i] = fri.Digest{ID: f.ID, PhysicalRows: f.PhysicalRows}
@@ -109,25 +105,25 @@ func transition(r Result, destinations []table.Fragment) (*fri.Transition, error
 // being replaced, dated with the version that the commit becomes: an index built
 // before that one predates the move, whatever its builder read. It returns the
 // number of transitions added, and no update if that is zero.
-func extend(ctx context.Context, e table.Engine, base *table.Snapshot, results []Result, groups []table.RewriteGroup) (*table.ReuseIndexUpdate, int, error) {
+func extend(ctx context.Context, e table.Engine, base *table.Snapshot, groups []rebase.Placed) (*table.ReuseIndexUpdate, int, error) {
 	h, err := readHistory(ctx, e, base)
 	if err != nil {
 		return nil, 0, err
 	}
 	var ts []*fri.Transition
 	var added []table.FragmentID
-	for i, r := range results {
-		if len(groups[i].New) == 0 {
+	for _, g := range groups {
+		if len(g.Now) == 0 {
 			// No live row moved, so no address has to be followed, and readers are
 			// known that stumble over a change of address without survivors.
 			continue
 		}
-		t, err := transition(r, groups[i].New)
+		t, err := transition(g)
 		if err != nil {
-			return nil, 0, fmt.Errorf("compaction: table %s: change of address of fragments %s: %w", base.Table, idList(r.Task.SourceIDs()), err)
+			return nil, 0, fmt.Errorf("compaction: table %s: change of address of fragments %s: %w", base.Table, table.FragmentList(g.SourceIDs()), err)
 		}
 		ts = append(ts, t)
-		added = append(added, fragmentIDs(groups[i].New)...)
+		added = append(added, fragmentIDs(g.Now)...)
 	}
 	if len(ts) == 0 {
 		return nil, 0, nil

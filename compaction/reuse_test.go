@@ -41,7 +41,7 @@ func TestCoverageFollowsTheHistory(t *testing.T) {
 			stored = ids(t, v)
 		}
 		now, _ := h.Follow(stored)
-		return cmp.Or(idList(now), "nothing") + "\n"
+		return cmp.Or(table.FragmentList(now), "nothing") + "\n"
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -20,11 +21,11 @@ func TestAmbiguousCommit(t *testing.T) {
 		p := &probe{Engine: newTable(t, 10, 10)}
 		return p, executed(t, p, Options{})
 	}
-	requireOnce := func(t *testing.T, p *probe, out Outcome, err error) {
+	requireOnce := func(t *testing.T, p *probe, out Publication, err error) {
 		t.Helper()
 		require.NoError(t, err)
 		require.EqualValues(t, 4, out.Version)
-		require.Equal(t, []PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "2")}}, out.Published)
+		require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "2")}}, out.Published)
 		s, err := p.Engine.Load(ctx, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 4, s.Version)
@@ -123,7 +124,7 @@ func TestAmbiguousCommit(t *testing.T) {
 			out, err := Publish(ctx, p, results, Options{}, Events{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
-			require.EqualValues(t, 1, out.RowsCarried)
+			require.EqualValues(t, 1, out.RowsRelocated)
 			require.Len(t, rowsAt(t, p.Engine, 0), 19)
 			require.Empty(t, orphans(t, p.Engine))
 		})

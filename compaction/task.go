@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -19,7 +20,7 @@ type Task struct {
 	// Sources are the fragments to rewrite, in order, as they are in ReadVersion.
 	Sources []table.Fragment `json:"sources"`
 	// Fields are the columns that are written.
-	Fields []FieldDigest `json:"fields"`
+	Fields rebase.Shape `json:"fields"`
 	// Rows is the number of live rows, Bytes the recorded size of all files.
 	Rows  uint64 `json:"rows"`
 	Bytes uint64 `json:"bytes"`
@@ -42,53 +43,6 @@ type Writing struct {
 	KeepCached  bool   `json:"keep_cached,omitempty"`
 	Threads     int    `json:"threads"`
 	MemoryLimit uint64 `json:"memory_limit,omitempty"`
-}
-
-// FieldDigest is what must not change about a column while a task is under way.
-// Its name may.
-type FieldDigest struct {
-	ID       int32  `json:"id"`
-	Type     string `json:"type"`
-	Nullable bool   `json:"nullable"`
-}
-
-// digestFields flattens a schema. A column with children is known by what it is
-// (a struct, a list), because the names in its Arrow type may change.
-func digestFields(fields []table.Field) []FieldDigest {
-	var out []FieldDigest
-	for _, f := range fields {
-		d := FieldDigest{ID: f.ID, Nullable: f.Nullable}
-		if f.Type != nil {
-			d.Type = f.Type.String()
-			if len(f.Children) > 0 {
-				d.Type = f.Type.Name()
-			}
-		}
-		out = append(append(out, d), digestFields(f.Children)...)
-	}
-	return out
-}
-
-// retyped names a column of the task that has another type in schema, or returns
-// "". Columns that were dropped or added do not matter.
-func (t Task) retyped(schema table.Schema) string {
-	now := map[int32]FieldDigest{}
-	for _, d := range digestFields(schema.Fields) {
-		now[d.ID] = d
-	}
-	for _, then := range t.Fields {
-		if d, ok := now[then.ID]; ok && d != then {
-			return fmt.Sprintf("field %d was %s and is %s", then.ID, then, d)
-		}
-	}
-	return ""
-}
-
-func (d FieldDigest) String() string {
-	if d.Nullable {
-		return d.Type
-	}
-	return d.Type + " not null"
 }
 
 // SourceIDs are the ids of the sources, in order.

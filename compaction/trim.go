@@ -126,8 +126,7 @@ func Trim(ctx context.Context, e table.Engine, opts TrimOptions, ev Events) (Tri
 		return TrimReport{}, err
 	}
 	t := trimmer{engine: e, opts: opts, commits: newCommitFinder(e)}
-	l := newLoop(e, ev, opts.MaxAttempts, opts.sleep)
-	l.ID, l.Fresh = uuid.NewString(), true
+	l := commit.Loop{Engine: e, By: "compaction", ID: uuid.NewString(), Fresh: true, MaxAttempts: opts.MaxAttempts, Sleep: opts.sleep, Hooks: hooks(ev)}
 	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
 		l.Table = w.Base.Table
 		p, err := t.plan(ctx, w.Base)
@@ -144,7 +143,7 @@ func Trim(ctx context.Context, e table.Engine, opts TrimOptions, ev Events) (Tri
 		if errors.Is(err, table.ErrAmbiguousCommit) {
 			err = fmt.Errorf("compaction: table %s: whether trim %s was committed is unknown; to trim again does no harm: %w", l.Table, l.ID, err)
 		}
-		return TrimReport{}, overtaken(err)
+		return TrimReport{}, err
 	}
 	report := t.last.report(done.Version)
 	report.Committed, report.Attempts = !done.Nothing, l.Attempts()

@@ -70,7 +70,7 @@ func (c *claims) damaged(i int, x table.IndexMeta, sources []table.FragmentID) e
 	base, commit := c.plan.base, c.plan.commits[i]
 	refuse := func(why string) error {
 		return table.Unsupportedf("index %s may hold rows that a damaged transition moved (fragments %s), and %s: build the index again or drop it, then drop what is damaged",
-			x.Name, idList(sources), why)
+			x.Name, table.FragmentList(sources), why)
 	}
 	if !x.CoverageKnown {
 		return refuse("does not record what it covers")

@@ -54,7 +54,7 @@ func TestTheTableIsMadeAnewMeanwhile(t *testing.T) {
 			want := values(contents(t, e, 0))
 			var back rebase.Uncommitted
 			require.NoError(t, json.Unmarshal(data, &back))
-			_, err = rebase.NewCommitBuilder(e).Execute(t.Context(), back)
+			_, err = rebase.Commit(t.Context(), e, back, rebase.Options{})
 			require.ErrorIs(t, err, table.ErrConflict, "%s, compacted: %t", name, compacted)
 			require.ErrorContains(t, err, "other files than", "%s, compacted: %t", name, compacted)
 			require.Equal(t, want, values(contents(t, e, 0)))

@@ -150,7 +150,7 @@ func TestReport01ColumnRewritesOfOldReleases(t *testing.T) {
 
 					var back rebase.Uncommitted
 					require.NoError(t, json.Unmarshal(data, &back))
-					_, err = rebase.NewCommitBuilder(e).WithFreshID().Execute(t.Context(), back)
+					_, err = rebase.Commit(t.Context(), e, back, rebase.Options{Fresh: true})
 					var conflict *rebase.ConflictError
 					require.ErrorAs(t, err, &conflict)
 					require.True(t, conflict.Retryable(), "%v", err)

@@ -233,7 +233,7 @@ func twoWriters(t *testing.T, schema table.Schema, mine change, theirs func(*tes
 		before := values(contents(t, e, 0))
 		var there rebase.Uncommitted
 		require.NoError(t, json.Unmarshal(data, &there))
-		_, err = rebase.NewCommitBuilder(e).WithAffectedRows(there.Affected).Execute(t.Context(), there)
+		_, err = rebase.Commit(t.Context(), e, there, rebase.Options{})
 		if conflict == "" {
 			require.NoError(t, err)
 			check(e)

@@ -10,7 +10,7 @@
 //   - ExecuteUncommitted computes it from a version that is given and writes the new
 //     rows, and stops there. What it returns is plain data, a [rebase.Uncommitted]: the
 //     rows to be deleted by address, and the new fragments. It can be kept, or be sent
-//     to another machine, and [rebase.CommitBuilder] commits it.
+//     to another machine, and [rebase.Commit] commits it.
 //
 // # How a change is made
 //

@@ -49,7 +49,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	done, err := rebase.NewCommitBuilder(people).Execute(ctx, change)
+	done, err := rebase.Commit(ctx, people, change, rebase.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -104,13 +104,9 @@ func execute(ctx context.Context, e table.Engine, opts Options, ev Events, compu
 	if err := opts.Validate(); err != nil {
 		return Result{}, err
 	}
-	builder := rebase.NewCommitBuilder(e).WithHooks(ev.hooks())
-	if opts.Memory != nil {
-		builder = builder.WithMemory(opts.Memory)
-	}
 	for n := 1; ; n++ {
 		start := time.Now()
-		out, err := attempt(ctx, e, builder, opts.Properties, ev, compute)
+		out, err := attempt(ctx, e, opts, ev, compute)
 		out.Attempts = n
 		if err == nil {
 			return out, nil
@@ -132,7 +128,7 @@ func again(err error) bool {
 	return table.Classify(err) == table.OutcomeRetryable && !errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit)
 }
 
-func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, properties map[string]string, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
+func attempt(ctx context.Context, e table.Engine, opts Options, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
 	s, err := e.Load(ctx, 0)
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: load the latest version: %w", err)
@@ -147,13 +143,10 @@ func attempt(ctx context.Context, e table.Engine, builder rebase.CommitBuilder, 
 	if c.nothing() {
 		return Result{Stats: c.stats, Version: s.Version, ReadVersion: s.Version, Snapshot: s}, nil
 	}
-	c.change.Transaction.Properties = properties
-	if c.clash != nil {
-		builder = builder.WithKeysClash(c.clash)
-	}
+	c.change.Transaction.Properties = opts.Properties
 	// The id was made for this attempt, so nobody can have committed under it: an
 	// attempt that never sent anything was not committed, whatever is gone by now.
-	done, err := builder.WithFreshID().Execute(ctx, c.change)
+	done, err := rebase.Commit(ctx, e, c.change, rebase.Options{Memory: opts.Memory, KeysClash: c.clash, Fresh: true, Hooks: ev.hooks()})
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: %s computed from version %d: %w", c.change.Transaction.Operation.Kind(), s.Version, err)
 	}
@@ -220,7 +213,7 @@ func pause(n int, cost time.Duration) time.Duration {
 // uncommitted begins a change computed from s.
 func uncommitted(s *table.Snapshot, op table.Operation) rebase.Uncommitted {
 	return rebase.Uncommitted{
-		Table:       s.Table,
+		Table: s.Table, Shape: rebase.ShapeOf(s.Schema),
 		Transaction: table.Transaction{ID: uuid.NewString(), ReadVersion: s.Version, Operation: op},
 	}
 }

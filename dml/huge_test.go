@@ -275,8 +275,8 @@ func TestReport09FourBillionRowsCarriedOverACompaction(t *testing.T) {
 	// The compaction makes other fragments of the two.
 	old := e.versions[0].Fragments
 	to := []table.Fragment{hugeFragment(2, half-100), hugeFragment(3, half+95)}
-	moved := rebase.Move{Sources: []rebase.MoveSource{{Fragment: 0, PhysicalRows: half}, {Fragment: 1, PhysicalRows: half - 5}}, Destinations: []uint64{half - 100, half + 95}}
-	address, err := rebase.NewChangeOfAddress([]rebase.Move{moved}, [][]table.FragmentID{{2, 3}})
+	moved := rebase.Group{Old: old, New: []table.NewFragment{{PhysicalRows: half - 100}, {PhysicalRows: half + 95}}}
+	address, err := rebase.NewChangeOfAddress([]rebase.Group{moved}, [][]table.FragmentID{{2, 3}})
 	require.NoError(t, err)
 	_, err = e.Commit(t.Context(), table.Proposal{
 		Base:        e.versions[0],
@@ -294,7 +294,7 @@ func TestReport09FourBillionRowsCarriedOverACompaction(t *testing.T) {
 		var got rebase.Uncommitted
 		require.NoError(t, json.Unmarshal(data, &got))
 		require.True(t, got.Affected.Equal(u.Affected))
-		done, err = rebase.NewCommitBuilder(e).WithChangeOfAddress(address).Execute(t.Context(), got)
+		done, err = rebase.Commit(t.Context(), e, got, rebase.Options{Addresses: []*rebase.ChangeOfAddress{address}})
 	}), uint64(200*mebibyte))
 	require.NoError(t, err)
 	require.EqualValues(t, 1<<32-5-4, done.RowsDeleted)

@@ -366,7 +366,7 @@ func TestPrimaryKeyOfALanceTable(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, table.Update{UniqueKeys: []int32{0}}, late.Transaction.Operation)
 	mustDo(t, e, one("first"))
-	_, err = rebase.NewCommitBuilder(e).Execute(t.Context(), late)
+	_, err = rebase.Commit(t.Context(), e, late, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	out := mustDo(t, e, one("third"))
 	require.EqualValues(t, 1, out.Updated)

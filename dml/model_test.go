@@ -232,7 +232,7 @@ func run(t *rapid.T, e table.Engine, c change) (dml.Stats, bool, error) {
 	if err != nil {
 		return stats, false, err
 	}
-	done, err := rebase.NewCommitBuilder(e).Execute(ctx, u)
+	done, err := rebase.Commit(ctx, e, u, rebase.Options{})
 	return stats, !done.Nothing, err
 }
 

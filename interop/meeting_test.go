@@ -169,7 +169,7 @@ func TestStartUpsertWithoutCommittingThenCompactThenCommitUpsert(t *testing.T) {
 		m.others(ctx, t, path, rows, 7, touched)
 
 		// Commit the upsert, passing along the affected rows.
-		done, err := rebase.NewCommitBuilder(open()).WithAffectedRows(change.Affected).Execute(ctx, change)
+		done, err := rebase.Commit(ctx, open(), change, rebase.Options{})
 		require.NoError(t, err)
 		rows.put(upserted...)
 		require.EqualValues(t, 7, done.RowsDeleted)
@@ -267,7 +267,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			}
 			parts = append(parts, results)
 		}
-		publish := func(results []compaction.Result) (compaction.Outcome, error) {
+		publish := func(results []compaction.Result) (compaction.Publication, error) {
 			return compaction.Publish(ctx, open(), results, opts, compaction.Events{})
 		}
 		for _, results := range parts[1:] {
@@ -311,7 +311,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			return
 		}
 		require.NoError(t, err)
-		require.EqualValues(t, 2, out.RowsCarried)
+		require.EqualValues(t, 2, out.RowsRelocated)
 		require.Empty(t, out.Lost)
 	})
 }
@@ -340,7 +340,7 @@ func TestUpsertIsRefusedWhereARowOfItWasChangedBeforeOrAfterACompaction(t *testi
 					if late {
 						r.change(ctx, t, upserted[3].id, int64(how), "changed by somebody else")
 					}
-					_, err := rebase.NewCommitBuilder(open()).Execute(ctx, change)
+					_, err := rebase.Commit(ctx, open(), change, rebase.Options{})
 					require.ErrorIs(t, err, table.ErrConflict)
 					var conflict *rebase.ConflictError
 					require.ErrorAs(t, err, &conflict)

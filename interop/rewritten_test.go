@@ -282,7 +282,7 @@ func (r *rewrites) round(t *testing.T, how interop.ColumnRewrite) {
 		require.NoError(t, w.do(), story)
 	}
 
-	_, err = rebase.NewCommitBuilder(r.ours).WithFreshID().Execute(r.ctx, u)
+	_, err = rebase.Commit(r.ctx, r.ours, u, rebase.Options{Fresh: true})
 	if err == nil {
 		story += ": committed as it was"
 		mine.model(model)

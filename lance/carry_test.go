@@ -99,7 +99,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			}
 			out, err := compaction.Publish(ctx, e, results, compaction.Options{}, compaction.Events{})
 			require.NoError(t, err)
-			require.EqualValues(t, 2, out.RowsCarried)
+			require.EqualValues(t, 2, out.RowsRelocated)
 			require.Equal(t, []uint64{6, 7}, out.RebasedOver)
 
 			fresh := openStore(t, m)

@@ -57,11 +57,11 @@ func (e *Engine) DeleteRows(ctx context.Context, addrs ...table.RowAddr) (*table
 	if len(addrs) == 0 {
 		return base, nil
 	}
-	out, err := rebase.NewCommitBuilder(e).Execute(ctx, rebase.Uncommitted{
+	out, err := rebase.Commit(ctx, e, rebase.Uncommitted{
 		Table:       base.Table,
 		Transaction: table.Transaction{ID: uuid.NewString(), ReadVersion: base.Version, Operation: table.Delete{}},
 		Affected:    rebase.Rows(addrs...),
-	})
+	}, rebase.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -218,7 +218,7 @@ func TestFragmentIDsAreNeverUsedAgain(t *testing.T) {
 	s, err = e.Commit(ctx, reserve(s, 1))
 	require.NoError(t, err)
 	_, err = e.Append(ctx, rows(0, 5), table.WriteOptions{})
-	require.ErrorContains(t, err, "0 ids are left")
+	require.ErrorContains(t, err, "none is ever used again")
 	require.EqualValues(t, 1<<32-1, s.NextFragmentID)
 	infos, err := m.List(ctx, "data")
 	require.NoError(t, err)

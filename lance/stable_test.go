@@ -257,7 +257,7 @@ func TestRewriteOfAFragmentThatIsGone(t *testing.T) {
 	require.Len(t, load(t, s.engine, 0).Fragments, 3, "one died, one is new")
 	out, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{}, compaction.Events{})
 	require.NoError(t, err)
-	require.Equal(t, uint64(3), out.RowsCarried)
+	require.Equal(t, uint64(3), out.RowsRelocated)
 	s.check()
 	s.append(2)
 	s.upsert([]int64{8, 12}, 3)
@@ -535,7 +535,7 @@ func TestIdentitiesOfAnotherAttempt(t *testing.T) {
 	out, err := compaction.Publish(t.Context(), e, results, compaction.Options{}, compaction.Events{})
 	require.NoError(t, err)
 	require.Equal(t, 4, out.Attempts)
-	require.Equal(t, uint64(4), out.RowsCarried)
+	require.Equal(t, uint64(4), out.RowsRelocated)
 	s.check()
 
 	s.keys += 5

@@ -17,8 +17,10 @@ import (
 // immutable and safe for concurrent use.
 //
 // It takes no memory for rows: each group of fragments that was rewritten together
-// is a change of address by rank (see [Move]), or a transition of a fragment reuse
-// index, which is asked for runs of rows.
+// is a change of address by rank (see [Group]), or a transition of a fragment reuse
+// index, which is asked for runs of rows. It serves both orders: a change of rows follows
+// its rows to where they are, and a rewrite carries the rows that died while it was
+// under way to the fragments that it wrote.
 type ChangeOfAddress struct {
 	groups []addressGroup
 	// groupOf finds the group that a fragment is a source of.
@@ -58,30 +60,31 @@ type rowTranslator interface {
 	Runs(id table.FragmentID) iter.Seq2[fri.Run, error]
 }
 
-// NewChangeOfAddress returns the change of address of a rewrite whose groups moved
-// rows by rank. to are the ids of each group's destinations, parallel to the
-// groups; nil if they have none yet, because the rewrite is still to be committed
-// ([CommitBuilder.WithChangeOfAddress]): then nothing can be relocated. An error
-// wraps [table.ErrCorrupt]: the rows do not add up.
-func NewChangeOfAddress(moves []Move, to [][]table.FragmentID) (*ChangeOfAddress, error) {
-	if to == nil {
-		to = make([][]table.FragmentID, len(moves))
-	} else if len(moves) != len(to) {
-		return nil, table.Corruptf("rebase: change of address: %d groups, and destinations of %d", len(moves), len(to))
+// NewChangeOfAddress returns the change of address of groups that were rewritten
+// together. to are the ids of each group's new fragments, parallel to the groups. An
+// error wraps [table.ErrCorrupt]: the rows do not add up.
+func NewChangeOfAddress(groups []Group, to [][]table.FragmentID) (*ChangeOfAddress, error) {
+	if len(groups) != len(to) {
+		return nil, table.Corruptf("rebase: change of address: %d groups, and destinations of %d", len(groups), len(to))
 	}
 	var c ChangeOfAddress
-	for i, m := range moves {
-		if to[i] != nil && len(m.Destinations) != len(to[i]) {
-			return nil, table.Corruptf("rebase: change of address: %d destinations have %d ids", len(m.Destinations), len(to[i]))
+	for i, from := range groups {
+		if len(from.New) != len(to[i]) {
+			return nil, table.Corruptf("rebase: change of address: %d destinations have %d ids", len(from.New), len(to[i]))
 		}
 		g := addressGroup{to: to[i]}
-		for _, s := range m.Sources {
-			if err := s.Deleted.Validate(s.PhysicalRows, 0); err != nil {
-				return nil, table.Corruptf("rebase: change of address: fragment %d as it was read: %w", s.Fragment, err)
+		for _, f := range from.Old {
+			dead := from.Deleted[f.ID]
+			if err := dead.Validate(f.PhysicalRows, 0); err != nil {
+				return nil, table.Corruptf("rebase: change of address: fragment %d as it was read: %w", f.ID, err)
 			}
-			g.sources = append(g.sources, addressSource{id: s.Fragment, rows: s.PhysicalRows, dead: s.Deleted.Cardinality(), deleted: s.Deleted, known: true})
+			g.sources = append(g.sources, addressSource{id: f.ID, rows: f.PhysicalRows, dead: dead.Cardinality(), deleted: dead, known: true})
 		}
-		if err := c.add(g, m.Destinations); err != nil {
+		var written []uint64
+		for _, f := range from.New {
+			written = append(written, f.PhysicalRows)
+		}
+		if err := c.add(g, written); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +139,7 @@ func (c *ChangeOfAddress) Covers(id table.FragmentID) bool {
 		return false
 	}
 	g := &c.groups[at.group]
-	return g.by != nil || g.sources[at.source].known && len(g.to) == len(g.ends)
+	return g.by != nil || g.sources[at.source].known
 }
 
 // Bytes is the memory that the change of address takes, roughly, without what a
@@ -199,9 +202,7 @@ func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) 
 		g := &c.groups[i]
 		// Fragments need not have been read in the order of their ids.
 		slices.SortFunc(r, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-		out := Relocated{Deleted: make([]*deletion.Vector, len(g.to))}
-		out.place(r, g.ends)
-		for d, v := range out.Deleted {
+		for d, v := range cutRanks(r, g.ends) {
 			moved.Add(g.to[d], v)
 		}
 	}
@@ -245,4 +246,41 @@ func (c *ChangeOfAddress) runs(rows RowSet, limit uint64) (out []movedRun) {
 		}
 	}
 	return out
+}
+
+// span is a range of ranks [start, end).
+type span struct{ start, end uint64 }
+
+// cutRanks cuts ascending spans at the ends of the destinations. It returns the
+// offsets in each destination, by its position.
+func cutRanks(ranks []span, ends []uint64) map[int]*deletion.Vector {
+	out := map[int]*deletion.Vector{}
+	for len(ranks) > 0 {
+		// The destination that holds the next row, past any that has none of them.
+		d := sort.Search(len(ends), func(i int) bool { return ends[i] > ranks[0].start })
+		var first uint64
+		if d > 0 {
+			first = ends[d-1]
+		}
+		n := sort.Search(len(ranks), func(i int) bool { return ranks[i].start >= ends[d] })
+		out[d] = deletion.CollectRuns(within(ranks[:n], first, ends[d]))
+		// What reaches beyond the destination is left for the next.
+		if last := ranks[n-1]; last.end > ends[d] {
+			n--
+			ranks[n].start = ends[d]
+		}
+		ranks = ranks[n:]
+	}
+	return out
+}
+
+// within yields the parts of spans before end, counted from first.
+func within(ranks []span, first, end uint64) iter.Seq2[uint64, uint64] {
+	return func(yield func(uint64, uint64) bool) {
+		for _, s := range ranks {
+			if !yield(s.start-first, min(s.end, end)-first) {
+				return
+			}
+		}
+	}
 }

@@ -18,13 +18,13 @@ import (
 
 // TestOtherOrder is the second example of the package's documentation.
 func TestOtherOrder(t *testing.T) {
-	c, err := rebase.NewChangeOfAddress([]rebase.Move{{
-		Sources: []rebase.MoveSource{
+	c, err := rebase.NewChangeOfAddress(groupsOf(move{
+		Sources: []source{
 			{Fragment: 10, PhysicalRows: 8, Deleted: deletion.Of(2, 5)},
 			{Fragment: 11, PhysicalRows: 4},
 		},
 		Destinations: []uint64{7, 3},
-	}}, [][]table.FragmentID{{20, 21}})
+	}), [][]table.FragmentID{{20, 21}})
 	require.NoError(t, err)
 	moved, dead, err := c.Relocate(rebase.RowSet{10: deletion.Of(2, 4, 7), 11: deletion.Of(1, 2), 12: deletion.Of(0)})
 	require.NoError(t, err)
@@ -38,17 +38,17 @@ func TestRelocateRowByRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.Permutation([]table.FragmentID{0, 1, 2, 3, 4, 5}).Draw(t, "order")
 		next := table.FragmentID(100)
-		var moves []rebase.Move
+		var moves []move
 		var to [][]table.FragmentID
 		rows, moved, dead := rebase.RowSet{}, rebase.RowSet{}, rebase.RowSet{}
 		add := func(s rebase.RowSet, id table.FragmentID, o uint32) { s.Add(id, deletion.Of(o)) }
 		for range rapid.IntRange(1, 3).Draw(t, "groups") {
 			n := rapid.IntRange(1, min(3, len(ids))).Draw(t, "sources")
-			var m rebase.Move
+			var m move
 			var live []table.RowAddr
 			for _, id := range ids[:n] {
 				f := drawSources(t)[0]
-				m.Sources = append(m.Sources, rebase.MoveSource{Fragment: id, PhysicalRows: uint64(len(f.then)), Deleted: vectorOf(f.then)})
+				m.Sources = append(m.Sources, source{Fragment: id, PhysicalRows: uint64(len(f.then)), Deleted: vectorOf(f.then)})
 				for o, isDead := range f.then {
 					if f.now[o] {
 						add(rows, id, uint32(o))
@@ -82,7 +82,7 @@ func TestRelocateRowByRow(t *testing.T) {
 			add(rows, id, 3)
 			add(moved, id, 3)
 		}
-		c, err := rebase.NewChangeOfAddress(moves, to)
+		c, err := rebase.NewChangeOfAddress(groupsOf(moves...), to)
 		require.NoError(t, err)
 		gotMoved, gotDead, err := c.Relocate(rows)
 		require.NoError(t, err)
@@ -92,35 +92,31 @@ func TestRelocateRowByRow(t *testing.T) {
 }
 
 func TestChangeOfAddressRefusesWhatDoesNotAddUp(t *testing.T) {
-	source := func(id table.FragmentID, rows uint64, dead ...uint32) rebase.MoveSource {
-		return rebase.MoveSource{Fragment: id, PhysicalRows: rows, Deleted: deletion.Of(dead...)}
+	from := func(id table.FragmentID, rows uint64, dead ...uint32) source {
+		return source{Fragment: id, PhysicalRows: rows, Deleted: deletion.Of(dead...)}
 	}
 	for want, c := range map[string]struct {
-		moves []rebase.Move
+		moves []move
 		to    [][]table.FragmentID
 	}{
-		"1 groups, and destinations of 2":                           {[]rebase.Move{{}}, make([][]table.FragmentID, 2)},
-		"1 destinations have 2 ids":                                 {[]rebase.Move{{Destinations: []uint64{1}}}, [][]table.FragmentID{{1, 2}}},
-		"offset 7 is deleted in a fragment of 3 rows":               {[]rebase.Move{{Sources: []rebase.MoveSource{source(1, 3, 7)}}}, nil},
-		"2 rows were alive in the sources, the destinations have 3": {[]rebase.Move{{Sources: []rebase.MoveSource{source(1, 3, 1)}, Destinations: []uint64{3}}}, nil},
-		"fragment 1 is a source of groups 0 and 1": {[]rebase.Move{
-			{Sources: []rebase.MoveSource{source(1, 1)}, Destinations: []uint64{1}},
-			{Sources: []rebase.MoveSource{source(1, 1)}, Destinations: []uint64{1}}}, nil},
-		"fragment 1 has 8589934592 rows": {[]rebase.Move{{Sources: []rebase.MoveSource{source(1, 1<<33)}, Destinations: []uint64{1}}}, nil},
+		"1 groups, and destinations of 2":                           {[]move{{}}, make([][]table.FragmentID, 2)},
+		"1 destinations have 2 ids":                                 {[]move{{Destinations: []uint64{1}}}, [][]table.FragmentID{{1, 2}}},
+		"offset 7 is deleted in a fragment of 3 rows":               {[]move{{Sources: []source{from(1, 3, 7)}}}, [][]table.FragmentID{{}}},
+		"2 rows were alive in the sources, the destinations have 3": {[]move{{Sources: []source{from(1, 3, 1)}, Destinations: []uint64{3}}}, [][]table.FragmentID{{2}}},
+		"fragment 1 is a source of groups 0 and 1": {[]move{
+			{Sources: []source{from(1, 1)}, Destinations: []uint64{1}},
+			{Sources: []source{from(1, 1)}, Destinations: []uint64{1}}}, [][]table.FragmentID{{2}, {3}}},
+		"fragment 1 has 8589934592 rows": {[]move{{Sources: []source{from(1, 1<<33)}, Destinations: []uint64{1}}}, [][]table.FragmentID{{2}}},
 	} {
-		_, err := rebase.NewChangeOfAddress(c.moves, c.to)
+		_, err := rebase.NewChangeOfAddress(groupsOf(c.moves...), c.to)
 		require.ErrorIs(t, err, table.ErrCorrupt, want)
 		require.ErrorContains(t, err, want)
 	}
-	one := []rebase.Move{{Sources: []rebase.MoveSource{source(1, 3)}, Destinations: []uint64{3}}}
-	c, err := rebase.NewChangeOfAddress(one, [][]table.FragmentID{{2}})
+	one := []move{{Sources: []source{from(1, 3)}, Destinations: []uint64{3}}}
+	c, err := rebase.NewChangeOfAddress(groupsOf(one...), [][]table.FragmentID{{2}})
 	require.NoError(t, err)
 	_, _, err = c.Relocate(rebase.Rows(table.NewRowAddr(1, 3)))
 	require.ErrorIs(t, err, table.ErrCorrupt)
-	c, err = rebase.NewChangeOfAddress(one, nil)
-	require.NoError(t, err)
-	_, _, err = c.Relocate(rebase.Rows(table.NewRowAddr(1, 2)))
-	require.ErrorIs(t, err, table.ErrNotFound)
 }
 
 // BenchmarkDeleteOverCompaction carries a delete of 1,000 scattered rows over a
@@ -131,8 +127,8 @@ func TestChangeOfAddressRefusesWhatDoesNotAddUp(t *testing.T) {
 func BenchmarkDeleteOverCompaction(b *testing.B) {
 	const perFragment = 1 << 20
 	for _, rows := range []int{1_000_000, 10_000_000, 100_000_000} {
-		for _, source := range []string{"remembered", "recorded"} {
-			b.Run(fmt.Sprintf("rows=%d/%s", rows, source), func(b *testing.B) {
+		for _, found := range []string{"remembered", "recorded"} {
+			b.Run(fmt.Sprintf("rows=%d/%s", rows, found), func(b *testing.B) {
 				e := memengine.New("t", table.Schema{Fields: []table.Field{{ID: 0, Name: "x", Type: arrow.Null, Nullable: true}}})
 				s, err := e.Load(ctx, 0)
 				require.NoError(b, err)
@@ -144,7 +140,7 @@ func BenchmarkDeleteOverCompaction(b *testing.B) {
 				var g table.RewriteGroup
 				affected := rebase.RowSet{}
 				change := table.Change{}
-				m := rebase.Move{}
+				m := move{}
 				var to []table.FragmentID
 				for id := range fragments {
 					require.NoError(b, e.Append(ctx, record(perFragment)))
@@ -166,7 +162,7 @@ func BenchmarkDeleteOverCompaction(b *testing.B) {
 					affected[f.ID] = deletion.Of(fresh...)
 					g.Old = append(g.Old, f)
 					change.Remove = append(change.Remove, f.ID)
-					m.Sources = append(m.Sources, rebase.MoveSource{Fragment: f.ID, PhysicalRows: f.PhysicalRows, Deleted: then})
+					m.Sources = append(m.Sources, source{Fragment: f.ID, PhysicalRows: f.PhysicalRows, Deleted: then})
 					m.Destinations = append(m.Destinations, f.LiveRows())
 					require.NoError(b, history.AddSource(fri.DigestOf(f), then))
 				}
@@ -180,11 +176,11 @@ func BenchmarkDeleteOverCompaction(b *testing.B) {
 					g.New, to, digests = append(g.New, f), append(to, f.ID), append(digests, fri.DigestOf(f))
 				}
 				change.Add = g.New
-				builder := rebase.NewCommitBuilder(e)
-				if source == "remembered" {
-					c, err := rebase.NewChangeOfAddress([]rebase.Move{m}, [][]table.FragmentID{to})
+				var opts rebase.Options
+				if found == "remembered" {
+					c, err := rebase.NewChangeOfAddress(groupsOf(m), [][]table.FragmentID{to})
 					require.NoError(b, err)
-					builder = builder.WithChangeOfAddress(c)
+					opts.Addresses = append(opts.Addresses, c)
 				} else {
 					step, err := history.Build(digests)
 					require.NoError(b, err)
@@ -198,7 +194,7 @@ func BenchmarkDeleteOverCompaction(b *testing.B) {
 				txs, err := e.TransactionsSince(ctx, s.Version, 0)
 				require.NoError(b, err)
 				for b.Loop() {
-					r, err := rebase.NewTransactionRebase(builder, u)
+					r, err := rebase.NewTransactionRebase(e, u, opts)
 					if err == nil {
 						err = r.Over(ctx, base, txs)
 					}

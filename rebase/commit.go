@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/table"
@@ -28,8 +29,11 @@ type Committed struct {
 	// RowsRelocated is the number of rows to delete that were followed to another
 	// address; of a rewrite, of those that others deleted since it read them.
 	RowsRelocated uint64 `json:"rows_relocated"`
-	// Added are the ids that the new fragments got.
+	// Added are the ids that the new fragments got, those of groups included.
 	Added []table.FragmentID `json:"added"`
+	// Published and Lost are the groups of a rewrite.
+	Published []PublishedGroup `json:"published,omitempty"`
+	Lost      []LostGroup      `json:"lost,omitempty"`
 	// Attempts is the number of commits tried, by this call.
 	Attempts int `json:"attempts"`
 	// Leftover are objects of lost attempts that could not be deleted.
@@ -39,106 +43,89 @@ type Committed struct {
 	Snapshot *table.Snapshot `json:"-"`
 }
 
+// publish sets what is published.
+func (c *Committed) publish(groups []table.RewriteGroup) {
+	c.Published = publishes(groups)
+	for _, g := range c.Published {
+		c.RowsRelocated += g.RowsCarried
+		c.Added = append(c.Added, g.Destinations...)
+	}
+}
+
 // KeysClash says whether rows that others inserted have a key that the change
 // inserts as the first to have it. added are fragments of base, the version that
-// the other change made. See [CommitBuilder.WithKeysClash].
+// the other change made. See [Options].
 type KeysClash func(ctx context.Context, base *table.Snapshot, added []table.Fragment) (bool, error)
 
-// CommitBuilder commits changes of rows. Each With method returns a builder that
-// has one setting more and leaves the one it is called on as it is, so that a
-// builder may be kept and shared.
-type CommitBuilder struct {
-	engine      table.Engine
-	affected    RowSet
-	addresses   []*ChangeOfAddress
-	memory      Memory
-	keysClash   KeysClash
-	fresh       bool
-	maxAttempts int
-	threads     int
-	hooks       commit.Hooks
+// Options are how a change is committed. The zero value is right for most.
+type Options struct {
+	// By names the committer in messages. The default is "rebase".
+	By string
+	// Addresses are changes of address that are known, of rewrites that the change
+	// may meet. The default is none: they are found out.
+	Addresses []*ChangeOfAddress
+	// Memory is where changes of address are looked up and remembered. The default
+	// is the engine's, if it is a [Rememberer].
+	Memory Memory
+	// KeysClash compares keys where a change that inserts unique keys meets rows
+	// that others inserted. The default is that this is a conflict.
+	KeysClash KeysClash
+	// Rewriting is what the author of groups decides at each attempt. The default
+	// leaves indexes as they are, and refuses tables where that is not right.
+	Rewriting Rewriting
+	// Fresh says that nobody can have committed under the transaction's id before:
+	// the change was computed just now. A failure before the first attempt is then a
+	// failure, whatever cannot be looked up any more; and that versions since the read
+	// version were removed is a [*ConflictError] that computing the change anew resolves.
+	// The default is false.
+	Fresh bool
+	// MaxAttempts bounds the commits tried. The default is
+	// [commit.DefaultMaxAttempts].
+	MaxAttempts int
+	// Threads bounds the calls to the engine at a time. The default is 4.
+	Threads int
+	// Sleep waits between attempts. The default is [commit.Sleep].
+	Sleep func(context.Context, time.Duration) error
+	// Hooks are told of attempts. The default is nobody.
+	Hooks commit.Hooks
+	// Discarded is told of objects that were written in vain, and of those that could
+	// not be deleted, a [*commit.LeftoverError]. The default is nobody.
+	Discarded func(deleted []table.Object, err error)
 }
 
-const defaultThreads = 4
-
-// NewCommitBuilder returns a builder of commits to the engine's table, with the
-// engine's memory if it is a [Rememberer].
-func NewCommitBuilder(e table.Engine) CommitBuilder {
-	return CommitBuilder{engine: e, memory: MemoryOf(e)}
+func (o *Options) ensureDefaults(e table.Engine) {
+	if o.By == "" {
+		o.By = "rebase"
+	}
+	if o.Memory == nil {
+		o.Memory = MemoryOf(e)
+	}
+	if o.Threads == 0 {
+		o.Threads = 4
+	}
+	if o.Rewriting.Admit == nil && o.Rewriting.Complete == nil {
+		o.Rewriting.Admit = leavesIndexes
+	}
 }
 
-// WithAffectedRows sets the rows to be deleted, instead of those that the change
-// came with.
-func (b CommitBuilder) WithAffectedRows(rows RowSet) CommitBuilder {
-	b.affected = rows
-	return b
-}
-
-// WithChangeOfAddress adds a change of address that is known: of a rewrite that the
-// change may meet or, if the change is a rewrite itself, its own.
-func (b CommitBuilder) WithChangeOfAddress(c ...*ChangeOfAddress) CommitBuilder {
-	b.addresses = append(b.addresses[:len(b.addresses):len(b.addresses)], c...)
-	return b
-}
-
-// WithMemory sets where changes of address are looked up and remembered; nil is
-// nowhere. The default is the engine's.
-func (b CommitBuilder) WithMemory(m Memory) CommitBuilder {
-	b.memory = m
-	return b
-}
-
-// WithKeysClash has the keys compared where a change that inserts unique keys meets
-// rows that others inserted. Without it that is a conflict.
-func (b CommitBuilder) WithKeysClash(f KeysClash) CommitBuilder {
-	b.keysClash = f
-	return b
-}
-
-// WithFreshID says that nobody can have committed under the transaction's id before:
-// the change was computed just now. A failure before the first attempt is then a
-// failure, whatever cannot be looked up any more; and that versions since the read
-// version were removed is a [*ConflictError] that computing the change anew resolves.
-func (b CommitBuilder) WithFreshID() CommitBuilder {
-	b.fresh = true
-	return b
-}
-
-// WithMaxAttempts bounds the commits tried. The default is 100.
-func (b CommitBuilder) WithMaxAttempts(n int) CommitBuilder {
-	b.maxAttempts = n
-	return b
-}
-
-// WithThreads bounds the calls to the engine at a time. The default is 4.
-func (b CommitBuilder) WithThreads(n int) CommitBuilder {
-	b.threads = n
-	return b
-}
-
-// WithHooks has attempts told as they are made. The default is nobody.
-func (b CommitBuilder) WithHooks(h commit.Hooks) CommitBuilder {
-	b.hooks = h
-	return b
-}
-
-// Execute commits the change over the newest version: it carries it over what
-// others committed since it was computed, and does so again as long as others are
-// faster. The error is a [*ConflictError] if that is impossible, or a
+// Commit commits a change over the newest version: it carries it over what others
+// committed since it was computed, and does so again as long as others are faster.
+// The error is a [*ConflictError] if that is impossible, or a
 // [*commit.OvertakenError] if attempts run out. Whatever the error, the change's
 // objects are deleted, with one exception: on [table.ErrAmbiguousCommit] the change
-// may be committed or not, and nothing was deleted. Executing the same change again
+// may be committed or not, and nothing was deleted. Committing the same change again
 // then finds out. A [*commit.LostError] comes with what was committed: it was, and some
 // of its objects were gone right after that.
-func (b CommitBuilder) Execute(ctx context.Context, u Uncommitted) (Committed, error) {
-	r, err := NewTransactionRebase(b, u)
+func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (Committed, error) {
+	r, err := NewTransactionRebase(e, u, opts)
 	if err != nil {
 		return Committed{}, err
 	}
 	l := commit.Loop{
-		Engine: b.engine, By: "rebase", Table: u.Table, ID: u.Transaction.ID,
-		Seen: u.Transaction.ReadVersion, Fresh: b.fresh, MaxAttempts: b.maxAttempts, Hooks: b.hooks,
+		Engine: e, By: r.opts.By, Table: u.Table, ID: u.Transaction.ID, Sleep: opts.Sleep,
+		Seen: u.Transaction.ReadVersion, Fresh: opts.Fresh, MaxAttempts: opts.MaxAttempts, Hooks: opts.Hooks,
 	}
+	r.unknown = l.Unknown
 	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
 		if err := r.Over(ctx, w.Base, w.Transactions); err != nil {
 			return nil, err
@@ -150,7 +137,12 @@ func (b CommitBuilder) Execute(ctx context.Context, u Uncommitted) (Committed, e
 		return p, r.checkObjects(ctx)
 	})
 	if err != nil {
-		return Committed{}, r.abandon(ctx, r.historyGone(err))
+		err = r.historyGone(err)
+		var c *ConflictError
+		if errors.As(err, &c) {
+			c.Attempts = l.Attempts()
+		}
+		return Committed{}, r.abandon(ctx, err)
 	}
 	out := r.committed(ctx, done, l.Attempts())
 	if done.Lost != nil {
@@ -169,11 +161,21 @@ func (r *TransactionRebase) historyGone(err error) error {
 	return r.conflictAt(gone.UpTo, nil, "versions since %d were removed, and what happened in them cannot be told any more (%v)", gone.After, gone.Err)
 }
 
+// objects are those of the change that are not dealt with yet.
+func (r *TransactionRebase) objects() []table.Object {
+	out := r.u.Objects[:len(r.u.Objects):len(r.u.Objects)]
+	for _, g := range r.groups {
+		out = append(out, g.Objects...)
+	}
+	return out
+}
+
 // checkObjects makes sure that every file to be referred to is still there, whole: a
 // clean-up run by somebody else may take files that no version refers to yet.
 func (r *TransactionRebase) checkObjects(ctx context.Context) error {
-	return r.each(ctx, len(r.u.Objects), func(ctx context.Context, i int) error {
-		o := r.u.Objects[i]
+	objects := r.objects()
+	return r.each(ctx, len(objects), func(ctx context.Context, i int) error {
+		o := objects[i]
 		size, err := r.engine.Stat(ctx, o)
 		switch {
 		case errors.Is(err, table.ErrNotFound):
@@ -190,14 +192,17 @@ func (r *TransactionRebase) checkObjects(ctx context.Context) error {
 // abandon ends a commit that failed with cause: everything that was written is
 // deleted or, if nobody can tell whether it was committed, kept.
 func (r *TransactionRebase) abandon(ctx context.Context, cause error) error {
-	objects := append(r.vectors.Unreferred(nil), r.u.Objects...)
+	objects := append(r.vectors.Unreferred(nil), r.objects()...)
 	if errors.Is(cause, table.ErrAmbiguousCommit) {
-		return fmt.Errorf("rebase: table %s: whether transaction %s was committed is unknown; the %d objects written for it were kept; commit the same change again to find out: %w",
-			r.u.Table, r.u.Transaction.ID, len(objects), cause)
+		return fmt.Errorf("%s: table %s: whether transaction %s was committed is unknown; the %d objects written for it were kept; commit the same change again to find out: %w",
+			r.opts.By, r.u.Table, r.u.Transaction.ID, len(objects), cause)
 	}
 	r.vectors.Forget()
-	_, err := commit.Discard(ctx, r.engine, "rebase", objects)
-	return errors.Join(cause, err)
+	r.discard(ctx, objects)
+	if len(r.left) == 0 {
+		return cause
+	}
+	return errors.Join(cause, &commit.LeftoverError{By: r.opts.By, Objects: r.left, Err: r.leftErr})
 }
 
 // committed describes how a commit ended well, and deletes what lost attempts wrote.
@@ -217,22 +222,34 @@ func (r *TransactionRebase) committed(ctx context.Context, done commit.Done, att
 			out.Snapshot = s
 		}
 	}
+	// Which attempt was committed shows in the version, and in the transaction if it
+	// was found.
+	if out.Snapshot != nil && !done.Nothing {
+		out.Added = append([]table.FragmentID{}, idsOf(withFilesOf(out.Snapshot, r.newFragments()))...)
+	}
+	if done.Found != nil {
+		if op, ok := done.Found.Operation.(table.Rewrite); ok {
+			out.RowsRelocated = 0
+			out.publish(op.Groups)
+		}
+	} else {
+		for _, g := range out.Published {
+			out.Added = append(out.Added, g.Destinations...)
+		}
+	}
+	r.remember(out.Published)
 	var unused []table.Object
 	switch {
 	case done.Nothing:
-		unused = append(r.vectors.Unreferred(nil), r.u.Objects...)
+		unused = append(r.vectors.Unreferred(nil), r.objects()...)
 	case out.Snapshot != nil:
 		unused = r.vectors.Unreferred(commit.Referred(out.Snapshot))
-		// Which attempt was committed shows in the version.
-		out.Added = []table.FragmentID{}
-		for _, f := range withFilesOf(out.Snapshot, r.newFragments()) {
-			out.Added = append(out.Added, f.ID)
-		}
-		r.remember(ctx, out.Snapshot, out.Added)
 	}
+	// Where the version cannot be read, the vectors stay: a clean-up of unreferenced
+	// files finds those that nobody needs.
 	r.vectors.Forget()
-	_, err := commit.Discard(ctx, r.engine, "rebase", unused)
-	out.Leftover = commit.Leftovers(err)
+	r.discard(ctx, unused)
+	out.Leftover = r.left
 	return out
 }
 

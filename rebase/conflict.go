@@ -6,7 +6,7 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// ConflictError says what a change cannot be carried over. It is a
+// ConflictError is the committed change that this one cannot be rebased over. It is a
 // [table.ErrConflict]. If [ConflictError.Retryable] says so, computing the change
 // anew from the current version can succeed; else it is a [table.ErrTerminal], too:
 // the change asked for something that is no more.
@@ -25,6 +25,10 @@ type ConflictError struct {
 	Reason string
 	// Verdict is Retry or Incompatible.
 	Verdict Verdict
+	// Lost are the groups of a rewrite, if none of them is left.
+	Lost []LostGroup
+	// Attempts is the number of commits tried before.
+	Attempts int
 }
 
 // Retryable says whether computing the change anew can succeed.
@@ -32,6 +36,9 @@ func (e *ConflictError) Retryable() bool { return e.Verdict != Incompatible }
 
 func (e *ConflictError) Error() string {
 	s := fmt.Sprintf("rebase: table %s version %d", e.Table, e.Version)
+	if len(e.Lost) > 0 {
+		return s + ": nothing is left to publish" + e.groups() + "; run again"
+	}
 	if e.Transaction != "" {
 		s += fmt.Sprintf(" (%s, transaction %s)", e.Operation, e.Transaction)
 	}
@@ -41,6 +48,18 @@ func (e *ConflictError) Error() string {
 	}
 	if e.Retryable() {
 		s += "; run again"
+	}
+	return s
+}
+
+// groups names a few of the groups that are lost.
+func (e *ConflictError) groups() (s string) {
+	const shown = 3
+	for i, l := range e.Lost {
+		if i == shown {
+			return s + fmt.Sprintf("; and %d more", len(e.Lost)-shown)
+		}
+		s += fmt.Sprintf("; group of fragments %s: %s", table.FragmentList(l.Sources), l.Reason)
 	}
 	return s
 }

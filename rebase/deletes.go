@@ -228,7 +228,7 @@ func (r *TransactionRebase) store(ctx context.Context, base *table.Snapshot, fra
 // each calls do for 0 to n-1, a few at a time.
 func (r *TransactionRebase) each(ctx context.Context, n int, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(r.builder.threads)
+	g.SetLimit(r.opts.Threads)
 	for i := range n {
 		g.Go(func() error { return do(ctx, i) })
 	}

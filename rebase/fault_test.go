@@ -142,7 +142,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 					committed = op == "commit"
 					return nil
 				}
-				out, err := rebase.NewCommitBuilder(p).WithThreads(1).Execute(ctx, u)
+				out, err := rebase.Commit(ctx, p, u, rebase.Options{Threads: 1})
 				p.before = nil
 				if more = at != ""; !more {
 					require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestCrash(t *testing.T) {
 				}
 				return errInjected
 			}
-			_, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+			_, err := rebase.Commit(ctx, p, u, rebase.Options{})
 			if more = seen >= n; !more {
 				require.NoError(t, err)
 				require.Greater(t, n, 15)
@@ -194,7 +194,7 @@ func TestCrash(t *testing.T) {
 			require.Equal(t, faultyBefore, w.words())
 
 			p.before = nil
-			out, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+			out, err := rebase.Commit(ctx, p, u, rebase.Options{})
 			require.NoError(t, err)
 			require.Equal(t, out.Version, w.head().Version)
 			require.Equal(t, faultyAfter, w.words())
@@ -227,7 +227,7 @@ func TestAmbiguousCommit(t *testing.T) {
 					p.commit = nil
 					return p.Engine.Commit(ctx, proposal)
 				}
-				out, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+				out, err := rebase.Commit(ctx, p, u, rebase.Options{})
 				require.NoError(t, err)
 				require.Equal(t, before+1, out.Version)
 				require.Equal(t, before+1, w.head().Version)
@@ -257,13 +257,13 @@ func TestUnknownOutcome(t *testing.T) {
 				}
 				return nil, table.ErrAmbiguousCommit
 			}
-			_, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+			_, err := rebase.Commit(ctx, p, u, rebase.Options{})
 			require.ErrorIs(t, err, table.ErrAmbiguousCommit)
 			require.NotErrorIs(t, err, table.ErrConflict)
 			require.ErrorContains(t, err, u.Transaction.ID)
 			p.before, p.commit = nil, nil
 
-			out, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+			out, err := rebase.Commit(ctx, p, u, rebase.Options{})
 			require.NoError(t, err)
 			require.Equal(t, happened, out.Attempts == 0)
 			require.Equal(t, faultyAfter, w.words())
@@ -295,7 +295,7 @@ func TestLostAttempts(t *testing.T) {
 				}
 				return p.Engine.Commit(ctx, proposal)
 			}
-			out, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+			out, err := rebase.Commit(ctx, p, u, rebase.Options{})
 			require.NoError(t, err)
 			require.Equal(t, 4, out.Attempts)
 			require.Subset(t, w.words(), []string{"c'", "f'", "i'"})
@@ -314,12 +314,12 @@ func TestAttemptsRunOut(t *testing.T) {
 			return p.Engine.Commit(ctx, proposal)
 		}
 		pauses := 0
-		b := rebase.NewCommitBuilder(p).WithMaxAttempts(5).WithHooks(commit.Hooks{End: func(i commit.Info) {
+		opts := rebase.Options{MaxAttempts: 5, Hooks: commit.Hooks{End: func(i commit.Info) {
 			pauses++
 			require.Equal(t, pauses, i.Attempt)
 			require.ErrorIs(t, i.Err, table.ErrVersionTaken)
-		}})
-		_, err := b.Execute(ctx, u)
+		}}}
+		_, err := rebase.Commit(ctx, p, u, opts)
 		require.ErrorIs(t, err, table.ErrConflict)
 		require.Equal(t, table.OutcomeRetryable, table.Classify(err))
 		require.EqualError(t, err, "rebase: table t version 13: other writers were faster 5 times; run again")
@@ -332,7 +332,7 @@ func TestAttemptsRunOut(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	w, p, u := faulty(t)
 	require.NoError(t, w.mem.Delete(ctx, u.Objects[0]))
-	_, err := rebase.NewCommitBuilder(p).Execute(ctx, u)
+	_, err := rebase.Commit(ctx, p, u, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, "was removed before it could be committed")
 	require.Empty(t, w.orphans())
@@ -350,9 +350,8 @@ func TestCleanedUpWindow(t *testing.T) {
 				}
 				return nil
 			}
-			b := rebase.NewCommitBuilder(p)
+			_, err := rebase.Commit(ctx, p, u, rebase.Options{Fresh: fresh})
 			if fresh {
-				_, err := b.WithFreshID().Execute(ctx, u)
 				var conflict *rebase.ConflictError
 				require.ErrorAs(t, err, &conflict)
 				require.True(t, conflict.Retryable())
@@ -360,7 +359,6 @@ func TestCleanedUpWindow(t *testing.T) {
 				require.Empty(t, w.orphans())
 				return
 			}
-			_, err := b.Execute(ctx, u)
 			require.ErrorIs(t, err, table.ErrAmbiguousCommit)
 			require.Len(t, w.orphans(), len(u.Objects))
 		})

@@ -112,8 +112,8 @@ func unknownf(format string, args ...any) error {
 
 // given looks for a change of address that the caller brought, or the memory.
 func (r *TransactionRebase) given(tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
-	known := r.builder.addresses
-	if m := r.builder.memory; m != nil {
+	known := r.opts.Addresses
+	if m := r.opts.Memory; m != nil {
 		if c := m.Get(MemoryKey{r.u.Table, tx.ID}); c != nil {
 			known = append(known[:len(known):len(known)], c)
 		}

@@ -181,15 +181,15 @@ func (m *model) others(t *rapid.T, kind string) {
 func (m *model) commitOne(t *rapid.T, i int) {
 	s := m.waiting[i]
 	m.waiting = slices.Delete(m.waiting, i, i+1)
-	b := rebase.NewCommitBuilder(m.e)
+	var opts rebase.Options
 	switch rapid.SampledFrom([]string{"none", "shared", "separate"}).Draw(t, "memory") {
 	case "shared":
-		b = b.WithMemory(m.shared)
+		opts.Memory = m.shared
 	case "separate":
-		b = b.WithMemory(rebase.NewMemory(1 << 20))
+		opts.Memory = rebase.NewMemory(1 << 20)
 	}
 	fails, why := m.fails(s)
-	out, err := b.Execute(ctx, s.u)
+	out, err := rebase.Commit(ctx, m.e, s.u, opts)
 	if errors.Is(err, table.ErrUnsupported) { // a rewrite, where there is a history
 		require.NotNil(t, m.head().Reuse)
 		return
@@ -219,7 +219,7 @@ func (m *model) commitOne(t *rapid.T, i int) {
 // fails says whether a change cannot be committed any more, by what became of the
 // rows and fragments that it is about.
 func (m *model) fails(s stale) (bool, string) {
-	switch op := s.u.Transaction.Operation.(type) {
+	switch s.u.Transaction.Operation.(type) {
 	case table.Delete:
 		for _, x := range s.old {
 			if m.updated[x] {
@@ -234,7 +234,7 @@ func (m *model) fails(s stale) (bool, string) {
 		}
 	case table.Rewrite:
 		left := 0
-		for _, f := range op.Groups[0].Old {
+		for _, f := range s.u.Groups[0].Old {
 			if _, ok := m.head().Fragment(f.ID); ok {
 				left++
 			}
@@ -246,7 +246,7 @@ func (m *model) fails(s stale) (bool, string) {
 			theirs, ok := tx.Operation.(table.Rewrite)
 			for _, g := range theirs.Groups {
 				for _, f := range g.Old {
-					if ok && slices.ContainsFunc(op.Groups[0].Old, func(o table.Fragment) bool { return o.ID == f.ID }) {
+					if ok && slices.ContainsFunc(s.u.Groups[0].Old, func(o table.Fragment) bool { return o.ID == f.ID }) {
 						return true, fmt.Sprintf("fragment %d was rewritten", f.ID)
 					}
 				}

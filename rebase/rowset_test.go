@@ -74,12 +74,20 @@ func TestUncommittedIsPlainData(t *testing.T) {
 		return u
 	}
 	rows := rebase.Rows(table.NewRowAddr(1, 2))
-	old := table.Rewrite{Groups: []table.RewriteGroup{{Old: []table.Fragment{{ID: 1, PhysicalRows: 9, Deletion: &table.DeletionRef{Path: "d", Rows: 2}}}}}}
+	rewrite := with(table.Rewrite{}, nil)
+	rewrite.Groups = []rebase.Group{{
+		ReadVersion: 5, Old: []table.Fragment{{ID: 1, PhysicalRows: 9, Deletion: &table.DeletionRef{Path: "d", Rows: 2}}},
+		Deleted: rebase.RowSet{1: deletion.Of(3, 4)}, New: []table.NewFragment{fragment}, Shape: rebase.Shape{{ID: 0, Parent: -1, Name: "a", Type: "int64"}},
+	}}
+	twice := with(table.Rewrite{}, nil)
+	twice.Groups = []rebase.Group{{Old: []table.Fragment{{ID: 1}}}, {Old: []table.Fragment{{ID: 1}}}}
+	mixed := with(table.Delete{}, rows)
+	mixed.Groups = rewrite.Groups
 	for _, u := range []rebase.Uncommitted{
 		with(table.Append{}, nil, fragment),
 		with(table.Delete{}, rows),
 		with(table.Update{UniqueKeys: []int32{3}}, rows, fragment),
-		with(old, nil, fragment),
+		rewrite,
 	} {
 		data, err := json.Marshal(u)
 		require.NoError(t, err)
@@ -87,6 +95,10 @@ func TestUncommittedIsPlainData(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &back))
 		require.True(t, u.Affected.Equal(back.Affected))
 		u.Affected, back.Affected = nil, nil
+		for i := range u.Groups {
+			require.True(t, u.Groups[i].Deleted.Equal(back.Groups[i].Deleted))
+			u.Groups[i].Deleted, back.Groups[i].Deleted = nil, nil
+		}
 		require.Equal(t, u, back)
 	}
 	for want, u := range map[string]rebase.Uncommitted{
@@ -94,7 +106,9 @@ func TestUncommittedIsPlainData(t *testing.T) {
 		"an append deletes no rows":           with(table.Append{}, rows),
 		"a delete adds no fragments":          with(table.Delete{}, rows, fragment),
 		"has no rows to follow":               with(table.Update{InPlace: true}, rows),
-		"a rewrite has one group":             with(table.Rewrite{}, nil),
+		"a rewrite has groups of fragments":   with(table.Rewrite{}, nil),
+		"fragment 1 is rewritten twice":       twice,
+		"rewrites no fragments":               mixed,
 		`of kind "merge" cannot be rebased`:   with(table.Merge{}, nil),
 		"a new fragment has 0 rows":           with(table.Append{}, nil, table.NewFragment{}),
 		"the transaction has no id":           {Transaction: table.Transaction{ReadVersion: 1}},
@@ -102,7 +116,7 @@ func TestUncommittedIsPlainData(t *testing.T) {
 	} {
 		_, err := json.Marshal(u)
 		require.ErrorContains(t, err, want)
-		_, err = rebase.NewTransactionRebase(rebase.CommitBuilder{}, u)
+		_, err = rebase.NewTransactionRebase(nil, u, rebase.Options{})
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"x","read_version":1,"operation":"magic"}`), &base), "does not say what it does")
@@ -110,7 +124,7 @@ func TestUncommittedIsPlainData(t *testing.T) {
 
 // TestMemoryForgets what was not used for the longest time.
 func TestMemoryForgets(t *testing.T) {
-	c, err := rebase.NewChangeOfAddress([]rebase.Move{{Sources: []rebase.MoveSource{{Fragment: 1, PhysicalRows: 4}}, Destinations: []uint64{4}}}, [][]table.FragmentID{{2}})
+	c, err := rebase.NewChangeOfAddress(groupsOf(move{Sources: []source{{Fragment: 1, PhysicalRows: 4}}, Destinations: []uint64{4}}), [][]table.FragmentID{{2}})
 	require.NoError(t, err)
 	m := rebase.NewMemory(2 * c.Bytes())
 	key := func(tx string) rebase.MemoryKey { return rebase.MemoryKey{Table: "t", Transaction: tx} }
@@ -135,7 +149,7 @@ func FuzzUncommitted(f *testing.F) {
 		{Table: "t", Transaction: table.Transaction{ID: "x", ReadVersion: 4, Operation: table.Delete{}}, Affected: rebase.Rows(1, 2, 1<<32+7)},
 		{Transaction: table.Transaction{ID: "x", ReadVersion: 4, Operation: table.Update{UniqueKeys: []int32{0}}},
 			Affected: rebase.RowSet{7: deletion.Range(0, 100_000)}, New: []table.NewFragment{{PhysicalRows: 3}}},
-		{Transaction: table.Transaction{ID: "x", ReadVersion: 4, Operation: table.Rewrite{Groups: []table.RewriteGroup{{Old: []table.Fragment{{ID: 1}}}}}}},
+		{Transaction: table.Transaction{ID: "x", ReadVersion: 4, Operation: table.Rewrite{}}, Groups: []rebase.Group{{Old: []table.Fragment{{ID: 1}}}}},
 	} {
 		data, err := json.Marshal(u)
 		require.NoError(f, err)

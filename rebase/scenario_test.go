@@ -3,6 +3,7 @@ package rebase_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -63,10 +64,10 @@ func TestCompactThenUpsert(t *testing.T) {
 				e = remembering{w.mem, rebase.NewMemory(1 << 20)}
 			}
 			if session != "same" {
-				_, err := rebase.NewCommitBuilder(blind).Execute(ctx, withoutObjects(u))
+				_, err := rebase.Commit(ctx, blind, withoutObjects(u), rebase.Options{})
 				require.ErrorContains(t, err, "rows were read")
 			}
-			out, err := rebase.NewCommitBuilder(e).Execute(ctx, u)
+			out, err := rebase.Commit(ctx, e, u, rebase.Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 2, out.RowsRelocated)
 			require.EqualValues(t, 2, out.RowsDeleted)
@@ -82,24 +83,11 @@ func TestCompactThenUpsert(t *testing.T) {
 
 // withoutObjects is the change without a claim to what was written for it.
 func withoutObjects(u rebase.Uncommitted) rebase.Uncommitted {
-	u.Objects = nil
+	u.Objects, u.Groups = nil, slices.Clone(u.Groups)
+	for i := range u.Groups {
+		u.Groups[i].Objects = nil
+	}
 	return u
-}
-
-// TestWithAffectedRows: what the builder is given counts, and the change that came
-// with other rows is not altered.
-func TestWithAffectedRows(t *testing.T) {
-	w := newWorld(t)
-	w.append("a", "b", "c")
-	u := w.uncommitted(table.Delete{}, []string{"a"}, nil)
-	b := rebase.NewCommitBuilder(w.e).WithThreads(1)
-	_, err := b.WithAffectedRows(rebase.Rows(w.find(w.head(), []string{"c"})...)).Execute(ctx, u)
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, w.words())
-	u.Transaction.ID = "another"
-	_, err = b.Execute(ctx, u)
-	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, w.words())
 }
 
 // TestRowsThatAreNotThere are no rows to delete.
@@ -107,30 +95,24 @@ func TestRowsThatAreNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.append("a", "b")
 	u := w.uncommitted(table.Delete{}, []string{"a"}, nil)
-	_, err := rebase.NewCommitBuilder(w.e).WithAffectedRows(rebase.Rows(table.NewRowAddr(0, 2))).Execute(ctx, u)
+	u.Affected = rebase.Rows(table.NewRowAddr(0, 2))
+	_, err := rebase.Commit(ctx, w.e, u, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrCorrupt)
-	_, err = rebase.NewCommitBuilder(w.e).WithAffectedRows(rebase.Rows(table.NewRowAddr(7, 0))).Execute(ctx, u)
+	u.Affected = rebase.Rows(table.NewRowAddr(7, 0))
+	_, err = rebase.Commit(ctx, w.e, u, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, "fragment 7 is gone: row 7:0")
 	require.Equal(t, []string{"a", "b"}, w.words())
 }
 
-// TestOwnRewriteWithItsChangeOfAddress: the builder is told what the rewrite read, and
-// need not read it.
-func TestOwnRewriteWithItsChangeOfAddress(t *testing.T) {
+// TestRewriteReadsOnlyWhatChanged: what was dead when the rewrite read the fragments
+// comes with it.
+func TestRewriteReadsOnlyWhatChanged(t *testing.T) {
 	w := newWorld(t)
 	w.append("a", "b", "c", "d")
 	w.delete("b")
 	u := w.uncommittedRewrite([]table.FragmentID{0}, []int{2})
-	old, _ := w.head().Fragment(0)
-	dead, err := w.mem.ReadDeletions(ctx, w.head(), old)
-	require.NoError(t, err)
 	w.delete("d")
-	c, err := rebase.NewChangeOfAddress([]rebase.Move{{
-		Sources:      []rebase.MoveSource{{Fragment: 0, PhysicalRows: 4, Deleted: vector(dead)}},
-		Destinations: []uint64{2, 1},
-	}}, nil)
-	require.NoError(t, err)
 	p := &probe{Engine: w.mem}
 	read := 0
 	p.before = func(op string) error {
@@ -140,7 +122,7 @@ func TestOwnRewriteWithItsChangeOfAddress(t *testing.T) {
 		return nil
 	}
 	memory := rebase.NewMemory(1 << 20)
-	out, err := rebase.NewCommitBuilder(p).WithMemory(memory).WithChangeOfAddress(c).Execute(ctx, u)
+	out, err := rebase.Commit(ctx, p, u, rebase.Options{Memory: memory})
 	require.NoError(t, err)
 	require.Equal(t, 1, read) // what is dead now
 	require.EqualValues(t, 1, out.RowsRelocated)
@@ -155,10 +137,10 @@ func TestRewriteBesideIndexes(t *testing.T) {
 	u := w.uncommittedRewrite([]table.FragmentID{0}, []int{2})
 	_, err := w.mem.AddIndex(ctx, table.IndexMeta{Name: "i"})
 	require.NoError(t, err)
-	_, err = rebase.NewCommitBuilder(identifying{w.mem}).Execute(ctx, withoutObjects(u))
+	_, err = rebase.Commit(ctx, identifying{w.mem}, withoutObjects(u), rebase.Options{})
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	require.ErrorContains(t, err, `index "i"`)
-	_, err = rebase.NewCommitBuilder(w.mem).Execute(ctx, u)
+	_, err = rebase.Commit(ctx, w.mem, u, rebase.Options{})
 	require.NoError(t, err)
 	require.Empty(t, w.orphans())
 }
@@ -192,12 +174,11 @@ func TestLongWindow(t *testing.T) {
 		}
 		return nil
 	}
-	b := rebase.NewCommitBuilder(p)
-	_, err := b.Execute(ctx, lost)
+	_, err := rebase.Commit(ctx, p, lost, rebase.Options{})
 	require.ErrorContains(t, err, "it updated what this change deletes: row 0:110")
 	require.LessOrEqual(t, read, 2+6)
 	read = 0
-	out, err := b.Execute(ctx, merged)
+	out, err := rebase.Commit(ctx, p, merged, rebase.Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, out.RowsMerged)
 	require.LessOrEqual(t, read, 2+7)
@@ -212,11 +193,11 @@ func TestColumnsChanged(t *testing.T) {
 	upd := w.uncommitted(table.Update{}, []string{"b"}, []string{"b'"})
 	w.commit(table.Project{}, table.Change{})
 	e := retyped{w.mem, w.head().Version}
-	_, err := rebase.NewCommitBuilder(e).Execute(ctx, upd)
+	_, err := rebase.Commit(ctx, e, upd, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
-	require.ErrorContains(t, err, `column "word" is of another type`)
+	require.ErrorContains(t, err, `column "word", field 0, was utf8 not null and is large_utf8 not null`)
 	require.Empty(t, w.orphans())
-	_, err = rebase.NewCommitBuilder(e).Execute(ctx, del)
+	_, err = rebase.Commit(ctx, e, del, rebase.Options{})
 	require.NoError(t, err)
 }
 

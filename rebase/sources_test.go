@@ -84,11 +84,11 @@ func TestStableRowIDs(t *testing.T) {
 	w.compact([]table.FragmentID{0, 1}, []int{4}, how{reversed: true})
 	w.update("d")
 	for _, u := range []rebase.Uncommitted{del, upd} {
-		out, err := rebase.NewCommitBuilder(w.e).Execute(ctx, u)
+		out, err := rebase.Commit(ctx, w.e, u, rebase.Options{})
 		require.NoError(t, err)
 		require.EqualValues(t, len(slices.Collect(u.Affected.Addrs())), out.RowsRelocated)
 	}
-	_, err := rebase.NewCommitBuilder(w.e).Execute(ctx, lost)
+	_, err := rebase.Commit(ctx, w.e, lost, rebase.Options{})
 	require.ErrorContains(t, err, "it updated what this change deletes: row 2:2")
 	require.Equal(t, []string{"a", "c'", "d'", "f"}, w.words())
 }
@@ -156,13 +156,13 @@ func TestStablePartition(t *testing.T) {
 	v := w.uncommitted(table.Delete{}, []string{"a", "e"}, nil)
 	w.delete("a")
 	w.distribute(e, 0, []uint16{1, 0, 2, 1}, 3) // of c d e f
-	out, err := rebase.NewCommitBuilder(e).Execute(ctx, u)
+	out, err := rebase.Commit(ctx, e, u, rebase.Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, out.RowsRelocated)
 	require.Equal(t, "3: e\n4: c' d' f'\n", w.String())
 	w.append("g")
 	w.distribute(e, 3, []uint16{0}, 1)
-	out, err = rebase.NewCommitBuilder(e).Execute(ctx, v)
+	out, err = rebase.Commit(ctx, e, v, rebase.Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, out.RowsRelocated)
 	require.EqualValues(t, 1, out.RowsMerged)
@@ -174,7 +174,7 @@ func TestStablePartition(t *testing.T) {
 	x := w.uncommitted(table.Delete{}, []string{"i"}, nil)
 	w.distribute(e, last, []uint16{1, 0, 1, 0}, 2)
 	clear(e.files)
-	_, err = rebase.NewCommitBuilder(e).Execute(ctx, x)
+	_, err = rebase.Commit(ctx, e, x, rebase.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, "fragment reuse index: ")
 	require.ErrorContains(t, err, "no label file")
@@ -207,7 +207,7 @@ func TestRecordOfAnotherRewrite(t *testing.T) {
 		h, err := (&fri.History{}).Append(1, step)
 		require.NoError(t, err)
 		w.commit(table.CreateIndex{}, table.Change{Reuse: &table.ReuseIndexUpdate{Content: h.Encode()}})
-		_, err = rebase.NewCommitBuilder(w.e).Execute(ctx, u)
+		_, err = rebase.Commit(ctx, w.e, u, rebase.Options{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"a", "c"}, w.words())
 	}
@@ -223,7 +223,7 @@ func TestTrimmedRecord(t *testing.T) {
 	u := w.uncommitted(table.Delete{}, []string{"b", "c"}, nil)
 	w.distribute(e, 0, []uint16{1, 1, 0}, 2)
 	w.commit(table.CreateIndex{}, table.Change{DropReuse: true})
-	_, err := rebase.NewCommitBuilder(e).Execute(ctx, u)
+	_, err := rebase.Commit(ctx, e, u, rebase.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, w.words())
 }
@@ -258,7 +258,7 @@ func TestRemovedVersions(t *testing.T) {
 		w.append("d")
 		w.compact([]table.FragmentID{0, 1}, []int{9}, how{})
 		w.append("e")
-		_, err := rebase.NewCommitBuilder(cleaned{w.mem, c.gone}).Execute(ctx, u)
+		_, err := rebase.Commit(ctx, cleaned{w.mem, c.gone}, u, rebase.Options{})
 		if c.want == "" {
 			require.NoError(t, err)
 			require.Equal(t, []string{"a", "c", "d", "e"}, w.words())
@@ -285,21 +285,16 @@ func TestGivenChangeOfAddress(t *testing.T) {
 	w.delete("a")
 	u := w.uncommitted(table.Delete{}, []string{"b", "d"}, nil)
 	w.compact([]table.FragmentID{0, 1}, []int{3}, how{})
-	sources := []rebase.MoveSource{{Fragment: 0, PhysicalRows: 3, Deleted: deletion.Of(0)}, {Fragment: 1, PhysicalRows: 2}}
-	right, err := rebase.NewChangeOfAddress([]rebase.Move{{Sources: sources, Destinations: []uint64{3, 1}}}, [][]table.FragmentID{{2, 3}})
+	sources := []source{{Fragment: 0, PhysicalRows: 3, Deleted: deletion.Of(0)}, {Fragment: 1, PhysicalRows: 2}}
+	right, err := rebase.NewChangeOfAddress(groupsOf(move{Sources: sources, Destinations: []uint64{3, 1}}), [][]table.FragmentID{{2, 3}})
 	require.NoError(t, err)
-	other, err := rebase.NewChangeOfAddress([]rebase.Move{{Sources: sources, Destinations: []uint64{1, 3}}}, [][]table.FragmentID{{2, 3}})
+	other, err := rebase.NewChangeOfAddress(groupsOf(move{Sources: sources, Destinations: []uint64{1, 3}}), [][]table.FragmentID{{2, 3}})
 	require.NoError(t, err)
-	nowhere, err := rebase.NewChangeOfAddress([]rebase.Move{{Sources: sources, Destinations: []uint64{3, 1}}}, nil)
-	require.NoError(t, err)
-	require.False(t, nowhere.Covers(0))
 
 	e := unreadable{w.mem}
-	for _, wrong := range []*rebase.ChangeOfAddress{other, nowhere} {
-		_, err = rebase.NewCommitBuilder(e).WithChangeOfAddress(wrong).Execute(ctx, u)
-		require.ErrorContains(t, err, "rows were read")
-	}
-	out, err := rebase.NewCommitBuilder(e).WithChangeOfAddress(other, right).Execute(ctx, u)
+	_, err = rebase.Commit(ctx, e, u, rebase.Options{Addresses: []*rebase.ChangeOfAddress{other}})
+	require.ErrorContains(t, err, "rows were read")
+	out, err := rebase.Commit(ctx, e, u, rebase.Options{Addresses: []*rebase.ChangeOfAddress{other, right}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, out.RowsRelocated)
 	require.Equal(t, "2: . c .\n3: e\n", w.String())
@@ -338,7 +333,7 @@ func TestProofComparesFloatsByWhatTheyAre(t *testing.T) {
 		_, err = e.Commit(ctx, table.Proposal{Base: s, Transaction: table.Transaction{ID: "r", Operation: table.Rewrite{Groups: []table.RewriteGroup{g}}},
 			Change: table.Change{Remove: []table.FragmentID{0}, Add: g.New}})
 		require.NoError(t, err)
-		_, err = rebase.NewCommitBuilder(e).Execute(ctx, u)
+		_, err = rebase.Commit(ctx, e, u, rebase.Options{})
 		if equal {
 			require.NoError(t, err)
 		} else {

@@ -189,17 +189,14 @@ func (s *story) commit(u rebase.Uncommitted, clash rebase.KeysClash) string {
 	u = rebase.Uncommitted{}
 	require.NoError(s.t, json.Unmarshal(data, &u))
 
-	b := rebase.NewCommitBuilder(s.w.e)
+	opts := rebase.Options{KeysClash: clash}
 	switch s.memory {
 	case "shared":
-		b = b.WithMemory(s.shared)
+		opts.Memory = s.shared
 	case "separate":
-		b = b.WithMemory(rebase.NewMemory(1 << 20))
+		opts.Memory = rebase.NewMemory(1 << 20)
 	}
-	if clash != nil {
-		b = b.WithKeysClash(clash)
-	}
-	out, err := b.Execute(ctx, u)
+	out, err := rebase.Commit(ctx, s.w.e, u, opts)
 	for name, c := range s.changes {
 		if c.Transaction.ID == u.Transaction.ID {
 			delete(s.changes, name) // its objects are in the table, or gone
@@ -237,7 +234,7 @@ func (s *story) commit(u rebase.Uncommitted, clash rebase.KeysClash) string {
 func (s *story) orphans() (out []string) {
 	waiting := map[string]bool{}
 	for _, u := range s.changes {
-		for _, o := range u.Objects {
+		for _, o := range objectsOf(u) {
 			waiting[o.Path] = true
 		}
 	}

@@ -5,21 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/table"
 )
 
-// TransactionRebase carries one uncommitted change of rows from the version that it
-// was computed from over whatever others committed since, oldest first, and makes a
-// proposal of it. [CommitBuilder.Execute] runs it in a loop; who has a loop of their
-// own uses it directly. It is for one change, and not safe for concurrent use.
+// TransactionRebase carries one uncommitted change from the version that it was
+// computed from over whatever others committed since, oldest first, and makes a
+// proposal of it. [Commit] runs it in a loop; who has a loop of their own uses it
+// directly. It is for one change, and not safe for concurrent use.
 type TransactionRebase struct {
-	builder CommitBuilder
+	opts    Options
 	engine  table.Engine
 	u       Uncommitted
 	vectors commit.Vectors
@@ -49,25 +46,31 @@ type TransactionRebase struct {
 	// loaded is the history of addresses of the version that it was last asked of.
 	loaded map[uint64]*fri.History
 
+	// groups are those that are not lost, lost the others, left what could not be
+	// deleted of them.
+	groups []*groupState
+	lost   []LostGroup
+	left   []table.Object
+	// leftErr is why.
+	leftErr error
+	// unknown says whether an earlier attempt may have been committed.
+	unknown func() bool
+
 	proposed Committed // of the last proposal
 }
 
-// NewTransactionRebase returns the rebase of a change, with the settings of a
-// builder; those about attempts do not matter.
-func NewTransactionRebase(b CommitBuilder, u Uncommitted) (*TransactionRebase, error) {
-	if b.affected != nil {
-		u.Affected = b.affected
-	}
+// NewTransactionRebase returns the rebase of a change. Of the options those about
+// attempts do not matter.
+func NewTransactionRebase(e table.Engine, u Uncommitted, opts Options) (*TransactionRebase, error) {
 	if err := u.Validate(); err != nil {
 		return nil, err
 	}
-	if b.threads == 0 {
-		b.threads = defaultThreads
-	}
+	opts.ensureDefaults(e)
 	return &TransactionRebase{
-		builder: b, engine: b.engine, u: u, at: u.Transaction.ReadVersion, rows: u.Affected.Clone(),
+		opts: opts, engine: e, u: u, at: u.Transaction.ReadVersion, rows: u.Affected.Clone(),
 		files: maps.Clone(u.Files), filesOf: map[table.FragmentID]uint64{},
 		deletes: map[table.FragmentID][]othersDelete{}, died: map[table.FragmentID]bool{}, loaded: map[uint64]*fri.History{},
+		groups: groupStates(u), unknown: func() bool { return false },
 	}, nil
 }
 
@@ -101,11 +104,14 @@ func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, tran
 
 func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
 	r.seen = append(r.seen, table.Transaction{ID: tx.ID, Version: tx.Version, Operation: named(tx.Operation)})
+	theirs := FootprintOf(tx.Operation)
+	for _, g := range r.groups {
+		g.over(tx, theirs)
+	}
 	if r.footprint == nil {
 		r.footprint = FootprintOf(r.operation())
 	}
-	c := Compare(r.footprint, FootprintOf(tx.Operation))
-	if c.Verdict > Relocate {
+	if c := Compare(r.footprint, theirs); len(r.groups) == 0 && c.Verdict > Relocate {
 		return r.conflict(tx, c.Verdict, nil, c.Reason)
 	}
 	if err := r.compareKeys(ctx, tx); err != nil {
@@ -127,6 +133,9 @@ func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx t
 	return nil
 }
 
+// rewrites says whether the change is a rewrite. Its groups are compared one by one.
+func (r *TransactionRebase) rewrites() bool { return len(r.u.Groups) > 0 }
+
 // operation is what the change would do where its rows are by now, as far as a
 // footprint needs to know.
 func (r *TransactionRebase) operation() table.Operation {
@@ -142,7 +151,7 @@ func (r *TransactionRebase) operation() table.Operation {
 		return table.Delete{Updated: updated}
 	case table.Update:
 		out := table.Update{Updated: updated, New: added, UniqueKeys: op.UniqueKeys}
-		if r.builder.keysClash != nil {
+		if r.opts.KeysClash != nil {
 			out.UniqueKeys = nil // they are compared one by one
 		}
 		return out
@@ -177,7 +186,7 @@ func (r *TransactionRebase) conflictAt(version uint64, rows RowSet, format strin
 // this change asserts to be new.
 func (r *TransactionRebase) compareKeys(ctx context.Context, tx table.Transaction) error {
 	mine, ok := r.u.Transaction.Operation.(table.Update)
-	if !ok || len(mine.UniqueKeys) == 0 || r.builder.keysClash == nil {
+	if !ok || len(mine.UniqueKeys) == 0 || r.opts.KeysClash == nil {
 		return nil
 	}
 	var added []table.Fragment
@@ -199,7 +208,7 @@ func (r *TransactionRebase) compareKeys(ctx context.Context, tx table.Transactio
 	if added = withFilesOf(s, added); added == nil {
 		return r.conflict(tx, Retry, nil, "it inserted rows that are not to be found, so that their keys cannot be compared")
 	}
-	clash, err := r.builder.keysClash(ctx, s, added)
+	clash, err := r.opts.KeysClash(ctx, s, added)
 	switch {
 	case err != nil:
 		return fmt.Errorf("rebase: table %s version %d: keys that were inserted: %w", r.u.Table, tx.Version, err)
@@ -258,28 +267,31 @@ func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (
 	if err := r.checkShape(ctx, base); err != nil {
 		return nil, err
 	}
-	if op, ok := r.u.Transaction.Operation.(table.Rewrite); ok {
-		return r.proposeRewrite(ctx, base, op.Groups[0])
+	if err := r.admit(ctx, base); err != nil {
+		return nil, err
 	}
 	updated, removed, err := r.delete(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	added, err := r.number(base)
+	added, err := r.number(base, base.NextFragmentID, r.u.New)
 	if err != nil {
 		return nil, err
-	}
-	r.proposed = r.outcome(base.Version + 1)
-	if len(updated)+len(removed)+len(added) == 0 {
-		return nil, nil
-	}
-	for _, f := range added {
-		r.proposed.Added = append(r.proposed.Added, f.ID)
 	}
 	change := table.Change{Add: added, Remove: removed, SetDeletion: map[table.FragmentID]*table.DeletionRef{}}
 	for _, f := range updated {
 		change.SetDeletion[f.ID] = f.Deletion
 	}
+	groups, err := r.publish(ctx, base, base.NextFragmentID+table.FragmentID(len(added)), &change)
+	if err != nil {
+		return nil, err
+	}
+	r.proposed = r.outcome(base.Version + 1)
+	r.proposed.publish(groups)
+	if len(updated)+len(removed)+len(added)+len(groups) == 0 {
+		return nil, nil
+	}
+	r.proposed.Added = append(r.proposed.Added, idsOf(added)...)
 	tx := r.u.Transaction
 	switch op := tx.Operation.(type) {
 	case table.Append:
@@ -288,55 +300,41 @@ func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (
 		tx.Operation = table.Delete{Updated: updated, Removed: removed}
 	case table.Update:
 		tx.Operation = table.Update{Updated: updated, Removed: removed, New: added, UniqueKeys: op.UniqueKeys}
+	case table.Rewrite:
+		tx.Operation = table.Rewrite{Groups: groups}
 	}
 	return &table.Proposal{Base: base, Transaction: tx, Change: change}, nil
 }
 
-// number gives the new fragments their ids.
-func (r *TransactionRebase) number(base *table.Snapshot) ([]table.Fragment, error) {
-	if left := uint64(table.MaxFragmentID) + 1 - uint64(base.NextFragmentID); uint64(len(r.u.New)) > left {
-		return nil, table.Unsupportedf("rebase: table %s version %d: %d new fragments, and %d ids are left", r.u.Table, base.Version, len(r.u.New), left)
+// number gives new fragments their ids, from next on.
+func (r *TransactionRebase) number(base *table.Snapshot, next table.FragmentID, fragments []table.NewFragment) ([]table.Fragment, error) {
+	if left := uint64(table.MaxFragmentID) + 1 - uint64(next); uint64(len(fragments)) > left {
+		return nil, table.Unsupportedf("rebase: table %s version %d: %d new fragments, and %d ids are left", r.u.Table, base.Version, len(fragments), left)
 	}
 	var out []table.Fragment
-	for i, f := range r.u.New {
-		out = append(out, table.Fragment{ID: base.NextFragmentID + table.FragmentID(i), PhysicalRows: f.PhysicalRows, Files: f.Files, Kept: f.Kept})
+	for i, f := range fragments {
+		out = append(out, table.Fragment{ID: next + table.FragmentID(i), PhysicalRows: f.PhysicalRows, Files: f.Files, Kept: f.Kept})
 	}
 	return out, nil
 }
 
-// checkShape makes sure that the columns of new fragments are still what they were
-// when they were written, if somebody changed columns.
+// checkShape makes sure that the columns of new rows are still what they were when
+// these were written, if somebody changed columns.
 func (r *TransactionRebase) checkShape(ctx context.Context, base *table.Snapshot) error {
 	if !r.reshaped || len(r.u.New) == 0 {
 		return nil
 	}
-	then, err := r.load(ctx, r.u.Transaction.ReadVersion)
-	if err != nil {
-		return err
-	}
-	was, named := map[int32]table.Field{}, map[string]bool{}
-	for _, f := range then.Schema.Fields {
-		was[f.ID], named[f.Name] = f, true
-	}
-	for _, f := range base.Schema.Fields {
-		w, ok := was[f.ID]
-		switch {
-		case ok && (w.Nullable && !f.Nullable || !arrow.TypeEqual(w.Type, f.Type)):
-			return r.conflictAt(base.Version, nil, "column %q is of another type than when rows of this change were written", f.Name)
-		case ok && !sameParts(w, f), !ok && named[f.Name]:
-			// This is how formats change the type of a column. The values that were
-			// written would be found no more.
-			return r.conflictAt(base.Version, nil, "column %q is another one than when rows of this change were written", f.Name)
-		case !ok && !f.Nullable:
-			return r.conflictAt(base.Version, nil, "column %q is new and has no nulls, and rows of this change have no value for it", f.Name)
+	if r.u.Shape == nil {
+		then, err := r.load(ctx, r.u.Transaction.ReadVersion)
+		if err != nil {
+			return err
 		}
+		r.u.Shape = ShapeOf(then.Schema)
+	}
+	if why := r.u.Shape.misfit(ShapeOf(base.Schema), true); why != "" {
+		return r.conflictAt(base.Version, nil, "the schema changed: %s", why)
 	}
 	return nil
-}
-
-// sameParts says whether two columns consist of the same fields.
-func sameParts(a, b table.Field) bool {
-	return slices.EqualFunc(a.Children, b.Children, func(a, b table.Field) bool { return a.ID == b.ID && sameParts(a, b) })
 }
 
 // outcome is what the change does in a version, if it gets there.
@@ -344,7 +342,7 @@ func (r *TransactionRebase) outcome(version uint64) Committed {
 	out := Committed{
 		Table: r.u.Table, Version: version, ReadVersion: r.u.Transaction.ReadVersion,
 		RebasedOver: []uint64{}, Added: []table.FragmentID{},
-		RowsDeleted: r.rows.Rows(), RowsMerged: r.merged,
+		RowsDeleted: r.rows.Rows(), RowsMerged: r.merged, Lost: r.lost,
 	}
 	for id, v := range r.rows {
 		// A destination is younger than the fragments that were read.

@@ -125,18 +125,24 @@ func (w *world) uncommitted(op table.Operation, affected, words []string) rebase
 // uncommittedRewrite computes a compaction.
 func (w *world) uncommittedRewrite(ids []table.FragmentID, sizes []int) rebase.Uncommitted {
 	s := w.head()
-	g := table.RewriteGroup{}
+	g := rebase.Group{Deleted: rebase.RowSet{}, Shape: rebase.ShapeOf(s.Schema)}
 	for _, id := range ids {
 		f, ok := s.Fragment(id)
 		require.True(w.t, ok, "fragment %d", id)
 		g.Old = append(g.Old, f)
+		if f.Deletion != nil {
+			dead, err := w.mem.ReadDeletions(ctx, s, f)
+			require.NoError(w.t, err)
+			g.Deleted.Add(id, dead.(*deletion.Vector))
+		}
 	}
-	u := w.uncommitted(table.Rewrite{Groups: []table.RewriteGroup{g}}, nil, nil)
+	u := w.uncommitted(table.Rewrite{}, nil, nil)
 	var words []string
 	for _, r := range w.rowsOf(s, ids) {
 		words = append(words, r.word)
 	}
-	u.New, u.Objects = w.write(words, fitSizes(sizes, len(words))...)
+	g.New, g.Objects = w.write(words, fitSizes(sizes, len(words))...)
+	u.Groups = []rebase.Group{g}
 	return u
 }
 
@@ -319,6 +325,15 @@ func (w *world) orphans() (out []string) {
 		if !used[o.Path] && !slices.Contains(w.strewn, o.Path) {
 			out = append(out, o.Path)
 		}
+	}
+	return out
+}
+
+// objectsOf are all objects that were written for a change.
+func objectsOf(u rebase.Uncommitted) []table.Object {
+	out := slices.Clone(u.Objects)
+	for _, g := range u.Groups {
+		out = append(out, g.Objects...)
 	}
 	return out
 }

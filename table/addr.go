@@ -60,3 +60,25 @@ func ParseRowAddr(s string) (RowAddr, error) {
 	}
 	return NewRowAddr(FragmentID(f), uint32(o)), nil
 }
+
+// FragmentList prints ascending ids as ranges, for people: a group may have thousands.
+func FragmentList(ids []FragmentID) string {
+	var parts []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
+			j++
+		}
+		if len(parts) == 8 {
+			parts = append(parts, "...")
+			break
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(ids[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ids[i], ids[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}

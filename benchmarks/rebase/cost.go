@@ -18,7 +18,6 @@ import (
 	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
 	"github.com/rehome-db/rehome/compaction"
-	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
@@ -183,11 +182,11 @@ func (o *cost) compare(ctx context.Context, p prepared, deletes int) ([]measured
 	}
 	remove := func(read uint64, rows rebase.RowSet) step {
 		return func(ctx context.Context, e *lance.Engine) error {
-			done, err := rebase.NewCommitBuilder(e).Execute(ctx, rebase.Uncommitted{
+			done, err := rebase.Commit(ctx, e, rebase.Uncommitted{
 				Table:       p.base.Table,
 				Transaction: table.Transaction{ID: uuid.NewString(), ReadVersion: read, Operation: table.Delete{}},
 				Affected:    rows,
-			})
+			}, rebase.Options{})
 			if err == nil && done.RowsDeleted != uint64(deletes) {
 				err = fmt.Errorf("%d rows deleted, want %d", done.RowsDeleted, deletes)
 			}
@@ -232,24 +231,15 @@ func (o *cost) compare(ctx context.Context, p prepared, deletes int) ([]measured
 
 // moved are the rows where the compaction takes them.
 func (p prepared) moved(rows rebase.RowSet) (rebase.RowSet, error) {
-	r := p.results[0]
-	var m rebase.Move
-	for i, f := range r.Task.Sources {
-		source := rebase.MoveSource{Fragment: f.ID, PhysicalRows: f.PhysicalRows}
-		if len(r.Deleted[i]) > 0 {
-			var err error
-			if source.Deleted, err = deletion.DecodeBitmap(r.Deleted[i], f.PhysicalRows); err != nil {
-				return nil, err
-			}
-		}
-		m.Sources = append(m.Sources, source)
+	g, err := p.results[0].Group()
+	if err != nil {
+		return nil, err
 	}
 	var to []table.FragmentID
-	for i, f := range r.Fragments {
-		m.Destinations = append(m.Destinations, f.PhysicalRows)
+	for i := range g.New {
 		to = append(to, p.base.NextFragmentID+table.FragmentID(i))
 	}
-	c, err := rebase.NewChangeOfAddress([]rebase.Move{m}, [][]table.FragmentID{to})
+	c, err := rebase.NewChangeOfAddress([]rebase.Group{g}, [][]table.FragmentID{to})
 	if err != nil {
 		return nil, err
 	}

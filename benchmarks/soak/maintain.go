@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rehome-db/rehome/compaction"
+	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -50,7 +51,7 @@ func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) erro
 	}
 	out, err := compaction.Publish(ctx, e, results, opts, compaction.Events{})
 	lost := out.Lost
-	if conflict := (*compaction.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Lost) > 0 {
+	if conflict := (*rebase.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Lost) > 0 {
 		lost, err = conflict.Lost, nil
 	}
 	if err != nil {
@@ -70,14 +71,14 @@ func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) erro
 		s.stats.add(func(st *stats) {
 			st.compactions++
 			st.compactionOver += len(out.RebasedOver)
-			st.carried += out.RowsCarried
+			st.carried += out.RowsRelocated
 		})
 	}
 	return nil
 }
 
 // excuse says why it is right that a group was lost, as the table itself tells it.
-func (s *soak) excuse(ctx context.Context, e table.Engine, since uint64, l compaction.LostGroup) (string, error) {
+func (s *soak) excuse(ctx context.Context, e table.Engine, since uint64, l rebase.LostGroup) (string, error) {
 	txs, err := e.TransactionsSince(ctx, since, 0)
 	if err != nil {
 		return "", err

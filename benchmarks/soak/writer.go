@@ -82,7 +82,7 @@ func (s *soak) writeLater(ctx context.Context, e table.Engine, rng *rand.Rand, w
 		return err
 	}
 	time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
-	done, err := rebase.NewCommitBuilder(e).Execute(ctx, received)
+	done, err := rebase.Commit(ctx, e, received, rebase.Options{})
 	switch {
 	case refused(err):
 		s.stats.add(func(st *stats) { st.refused[c.kind+" committed later: "+reason(err)]++ })

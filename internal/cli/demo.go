@@ -324,8 +324,9 @@ func (d *demo) follow(ctx context.Context) error {
 		case fate != untouched && live:
 			d.problem("address", "id %d was written at %s and %s since, and that leads to id %d: %s", id, d.old[id], fate, at, text)
 		}
-		// Of the updated rows one that a compaction had moved before.
-		if shown[fate] == nil && (fate != updated || t.To != nil) {
+		// Of the updated rows one that a compaction had moved before, if there is one:
+		// where the writer is slow there need not be.
+		if shown[fate] == nil || fate == updated && answers[fate].To == nil && t.To != nil {
 			shown[fate] = []string{"  id " + count(id), d.old[id].String(), fate, text}
 			answers[fate] = demoTranslation{t, id}
 		}

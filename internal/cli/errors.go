@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rehome-db/rehome/commit"
-	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -90,10 +89,10 @@ func (a *app) describe(err error) string {
 	case "interrupted":
 		// Where exactly the interrupt hit does not matter to who sent it.
 		message := "interrupted; the table is as it was"
-		var left *compaction.LeftoverError
+		var left *commit.LeftoverError
 		if errors.As(err, &left) {
 			// Every task that was interrupted has its own.
-			message += "; " + oneLine(&compaction.LeftoverError{Objects: compaction.Leftovers(err), Err: left.Err})
+			message += "; " + oneLine(&commit.LeftoverError{Objects: commit.Leftovers(err), Err: left.Err})
 		}
 		return message
 	case "conflict":

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/compaction"
 	"github.com/rehome-db/rehome/dml"
 	"github.com/rehome-db/rehome/table"
@@ -91,7 +92,7 @@ func TestEveryErrorHasItsKindAndExitCode(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	require.Equal(t, "a; b", (&app{}).describe(errors.Join(errors.New("a"), errors.New("b"))))
 	require.Equal(t, "fragment 3 is gone; run the command again: it starts from the table's current version", (&app{}).describe(table.Conflictf("fragment 3 is gone")))
-	left := &compaction.LeftoverError{Objects: []table.Object{{Path: "data/x"}}, Err: errors.New("denied")}
+	left := &commit.LeftoverError{Objects: []table.Object{{Path: "data/x"}}, Err: errors.New("denied")}
 	require.Equal(t, "interrupted; the table is as it was; commit: 1 object left behind: data/x: denied",
 		(&app{}).describe(errors.Join(fmt.Errorf("rewrite: %w", context.Canceled), left)))
 	require.NotContains(t, (&app{}).describe(errors.Join(table.ErrAmbiguousCommit, context.Canceled)), "as it was",

@@ -7,9 +7,10 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Uncommitted is a change of rows that was computed, and written where there is
-// something to write, and is not committed yet. It is plain data: it can be kept,
-// or sent elsewhere, and committed there ([CommitBuilder]).
+// Uncommitted is a change that was computed, and written where there is something to
+// write, and is not committed yet: rows to be deleted, fragments of new rows, groups
+// of fragments that were rewritten. It is plain data: it can be kept, or sent
+// elsewhere, and committed there ([Commit]).
 type Uncommitted struct {
 	// Table is where the table lives, for messages.
 	Table string
@@ -18,13 +19,12 @@ type Uncommitted struct {
 	//	table.Append   New is added
 	//	table.Delete   Affected is deleted
 	//	table.Update   Affected is deleted and New is added
-	//	table.Rewrite  New takes the place of the Old fragments of its one group,
-	//	               as they were read
+	//	table.Rewrite  Groups take the place of what they were made of
 	//
-	// and its other fragment lists are left empty: they are filled at commit, from
-	// the version being replaced. ReadVersion is the version that the change was
-	// computed from, and whose addresses Affected has. ID is kept over all attempts;
-	// whoever commits under it again finds what it committed before.
+	// and its fragment lists are left empty: they are filled at commit, from the
+	// version being replaced. ReadVersion is the version that the change was computed
+	// from, and whose addresses Affected has. ID is kept over all attempts; whoever
+	// commits under it again finds what it committed before.
 	Transaction table.Transaction
 	// Affected are the rows to be deleted, all of which were alive in ReadVersion.
 	Affected RowSet
@@ -34,11 +34,46 @@ type Uncommitted struct {
 	// was dropped and made again under its name. Fragments that are not named are
 	// taken as they are. See [Uncommitted.Affect].
 	Files map[table.FragmentID][]table.DataFile
-	// New are the fragments that were written, which get their ids at commit.
+	// New are the fragments of new rows, which get their ids at commit.
 	New []table.NewFragment
+	// Shape are the columns that New was written for. Without it they are looked up
+	// in ReadVersion if it matters.
+	Shape Shape
 	// Objects are all objects that were written for New. They are deleted if the
 	// change cannot be committed.
 	Objects []table.Object
+	// Groups are the rewrites. One that others are in the way of is lost, and the
+	// rest is committed.
+	Groups []Group
+}
+
+// Group is fragments that were rewritten together: which rows were read, and what
+// was written. The k-th row that was alive in Old, taken in order, is the k-th row of
+// New.
+type Group struct {
+	// ReadVersion is the version that was read. The default is the change's.
+	ReadVersion uint64 `json:"read_version,omitempty"`
+	// Old are the fragments as they were read, in the order in which they were.
+	Old []table.Fragment `json:"old"`
+	// Deleted are the rows of Old that were dead then and were left behind.
+	Deleted RowSet `json:"deleted,omitempty"`
+	// New are the fragments that were written, in the order of their rows.
+	New []table.NewFragment `json:"new"`
+	// Shape are the columns that were written.
+	Shape Shape `json:"shape,omitempty"`
+	// Objects are all objects that were written for New.
+	Objects []table.Object `json:"objects"`
+}
+
+// SourceIDs are the ids of the fragments that were rewritten, in order.
+func (g Group) SourceIDs() []table.FragmentID { return idsOf(g.Old) }
+
+func idsOf(fragments []table.Fragment) []table.FragmentID {
+	ids := make([]table.FragmentID, len(fragments))
+	for i, f := range fragments {
+		ids[i] = f.ID
+	}
+	return ids
 }
 
 // Affect sets Affected, to rows of the version that the change was computed from, and
@@ -63,12 +98,13 @@ type uncommittedJSON struct {
 	ReadVersion uint64                                `json:"read_version"`
 	Operation   string                                `json:"operation"`
 	UniqueKeys  []int32                               `json:"unique_keys,omitempty"`
-	Old         []table.Fragment                      `json:"old,omitempty"`
 	Properties  map[string]string                     `json:"properties,omitempty"`
 	Affected    RowSet                                `json:"affected,omitempty"`
 	Files       map[table.FragmentID][]table.DataFile `json:"files,omitempty"`
 	New         []table.NewFragment                   `json:"new,omitempty"`
+	Shape       Shape                                 `json:"shape,omitempty"`
 	Objects     []table.Object                        `json:"objects,omitempty"`
+	Groups      []Group                               `json:"groups,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -79,13 +115,10 @@ func (u Uncommitted) MarshalJSON() ([]byte, error) {
 	out := uncommittedJSON{
 		Table: u.Table, ID: u.Transaction.ID, ReadVersion: u.Transaction.ReadVersion,
 		Operation: u.Transaction.Operation.Kind(), Properties: u.Transaction.Properties,
-		Affected: u.Affected, Files: u.Files, New: u.New, Objects: u.Objects,
+		Affected: u.Affected, Files: u.Files, New: u.New, Shape: u.Shape, Objects: u.Objects, Groups: u.Groups,
 	}
-	switch op := u.Transaction.Operation.(type) {
-	case table.Update:
+	if op, ok := u.Transaction.Operation.(table.Update); ok {
 		out.UniqueKeys = op.UniqueKeys
-	case table.Rewrite:
-		out.Old = op.Groups[0].Old
 	}
 	return json.Marshal(out)
 }
@@ -98,12 +131,11 @@ func (u *Uncommitted) UnmarshalJSON(data []byte) error {
 	}
 	out := Uncommitted{
 		Table:    in.Table,
-		Affected: in.Affected, Files: in.Files, New: in.New, Objects: in.Objects,
+		Affected: in.Affected, Files: in.Files, New: in.New, Shape: in.Shape, Objects: in.Objects, Groups: in.Groups,
 		Transaction: table.Transaction{ID: in.ID, ReadVersion: in.ReadVersion, Properties: in.Properties},
 	}
 	for _, op := range []table.Operation{
-		table.Append{}, table.Delete{}, table.Update{UniqueKeys: in.UniqueKeys},
-		table.Rewrite{Groups: []table.RewriteGroup{{Old: in.Old}}},
+		table.Append{}, table.Delete{}, table.Update{UniqueKeys: in.UniqueKeys}, table.Rewrite{},
 	} {
 		if op.Kind() == in.Operation {
 			out.Transaction.Operation = op
@@ -145,13 +177,33 @@ func (u Uncommitted) Validate() error {
 			return wrong("an update that rewrites columns in place has no rows to follow")
 		}
 	case table.Rewrite:
-		if len(op.Groups) != 1 || len(op.Groups[0].Old) == 0 || !u.Affected.IsEmpty() {
-			return wrong("a rewrite has one group of fragments, and deletes no rows")
+		if len(u.Groups) == 0 || !u.Affected.IsEmpty() || len(u.New) > 0 {
+			return wrong("a rewrite has groups of fragments, and neither deletes rows nor adds new ones")
 		}
 	default:
 		return wrong("an operation of kind %q cannot be rebased row by row", tx.Operation.Kind())
 	}
-	for _, f := range u.New {
+	if _, ok := tx.Operation.(table.Rewrite); !ok && len(u.Groups) > 0 {
+		return wrong("a change of kind %q rewrites no fragments", tx.Operation.Kind())
+	}
+	fragments := u.New
+	taken := map[table.FragmentID]bool{}
+	for i, g := range u.Groups {
+		fragments = append(fragments[:len(fragments):len(fragments)], g.New...)
+		if len(g.Old) == 0 {
+			return wrong("group %d has no fragments", i)
+		}
+		if g.ReadVersion != 0 && g.ReadVersion < tx.ReadVersion {
+			return wrong("group %d was read from version %d, before the change's read version %d", i, g.ReadVersion, tx.ReadVersion)
+		}
+		for _, f := range g.Old {
+			if taken[f.ID] {
+				return wrong("fragment %d is rewritten twice", f.ID)
+			}
+			taken[f.ID] = true
+		}
+	}
+	for _, f := range fragments {
 		if f.PhysicalRows == 0 || f.PhysicalRows > 1<<32 {
 			return wrong("a new fragment has %d rows", f.PhysicalRows)
 		}
