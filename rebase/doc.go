@@ -1,6 +1,6 @@
 // Package rebase decides what a change has to do about changes that others
-// committed before it, carries rows along where they moved, and commits changes of
-// rows ([CommitBuilder]).
+// committed before it, carries rows along where they moved, and commits changes: of
+// rows, and rewrites of fragments ([Commit]). It is the one road into a table.
 //
 // # Footprints
 //
@@ -52,9 +52,10 @@
 //
 // Only what died since is carried, by its rank among the survivors at the read: k=2
 // and k=6 to 9. The first destination is published with rows 2 and 6 deleted, the
-// second with all of them. [Move.Relocate] does this from the two deletion vectors
-// of each source, by runs; what was dead at the read was not copied and never
-// appears.
+// second with all of them. The rows that died are the difference of two deletion
+// vectors of each source, and follow the change of address that the compaction itself
+// makes ([ChangeOfAddress.Relocate]); what was dead at the read was not copied and
+// never appears.
 //
 // # The other order
 //
@@ -79,7 +80,7 @@
 // rows are read at both addresses and have to be equal. A rewrite that did not keep
 // the order is found out that way, and is a conflict; see follow.go.
 //
-// # A change of rows and its window
+// # A change and its window
 //
 // A change is computed from one version and committed over another. What others did
 // in between, the window, is gone through oldest first, for each step may move rows
@@ -97,6 +98,16 @@
 // there, with the union of what is dead there and what is to be deleted; a fragment
 // without a live row left is removed; new fragments are numbered. If every row is dead
 // already and none is new, there is nothing to commit.
+//
+// # Groups
+//
+// A rewrite is any number of [Group]s: fragments that were read together, which rows
+// were dead then, and what was written. Each is compared with the window by itself, so
+// that one which others are in the way of is lost and the rest is committed. Its
+// author decides at each attempt what only it knows: which groups an index forbids, what
+// indexes cover afterwards, whether the change of address is recorded ([Rewriting]).
+// Columns may have changed since files were written; one comparison says for new rows
+// and for groups whether the files can be read as columns of now (shape.go).
 //
 // # Files before words
 //
