@@ -156,3 +156,19 @@ func PlanarName(p *enc23pb.PlanarLayout) string {
 		return "none"
 	}
 }
+
+// Planar layouts have no place for the levels of pages without values, nor for those of
+// constants. Such pages get a sparse structure, and those that are much smaller with one;
+// all others have levels as in format 2.2.
+
+// planarPage describes a page in planar terms. One without values is encoded anew.
+func (e *Encoder) planarPage(l *levels, page EncodedPage) EncodedPage {
+	switch {
+	case page.Planar != nil:
+	case page.Layout.GetConstant() != nil:
+		return e.sparsePage(l, &enc23pb.ValuePlane{Codec: &enc23pb.ValuePlane_None{None: &enc23pb.NoValues{}}})
+	default:
+		page.Planar, _ = Planar(page.Layout, len(page.Buffers)) // there are no others
+	}
+	return page
+}

@@ -16,6 +16,20 @@ type sequence struct {
 	values      []uint64 // if not nil
 }
 
+// from returns the index of the first number from i on that is not less than least.
+func (s *sequence) from(i, least uint64) uint64 {
+	low, high := i, s.n
+	for low < high {
+		mid := low + (high-low)/2
+		if s.at(mid) < least {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
 func (s *sequence) at(i uint64) uint64 {
 	if s.values != nil {
 		return s.values[i]
@@ -128,6 +142,46 @@ func sequenceWidth(e *enc21pb.CompressiveEncoding) int {
 	return 0
 }
 
+// encodeSequence encodes whole numbers; without bytes if a description will do.
+func encodeSequence(values []uint64) (*enc21pb.CompressiveEncoding, []byte) {
+	if len(values) == 0 {
+		return describeConstant(nil), nil
+	}
+	ascending, arithmetic := true, true
+	largest, step := values[0], uint64(0)
+	if len(values) > 1 {
+		step = values[1] - values[0]
+	}
+	for i := 1; i < len(values); i++ {
+		ascending = ascending && values[i] >= values[i-1]
+		arithmetic = arithmetic && values[i]-values[i-1] == step
+		largest = max(largest, values[i])
+	}
+	switch {
+	case arithmetic && step == 0:
+		return describeConstant(binary.LittleEndian.AppendUint64(nil, values[0])), nil
+	case arithmetic && ascending:
+		return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_Range{
+			Range: &enc21pb.Range{UncompressedBitsPerValue: 64, Start: values[0], Step: step}}}, nil
+	}
+	plain, payload := packSequence(values, largest)
+	if !ascending {
+		return plain, payload
+	}
+	steps := make([]uint64, len(values)-1)
+	largest = 0
+	for i := range steps {
+		steps[i] = values[i+1] - values[i]
+		largest = max(largest, steps[i])
+	}
+	child, smaller := packSequence(steps, largest)
+	if len(smaller) >= len(payload) {
+		return plain, payload
+	}
+	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_Delta{
+		Delta: &enc21pb.Delta{UncompressedBitsPerValue: 64, Base: values[0], Deltas: child}}}, smaller
+}
+
 // noSequence is a sequence without numbers.
 type noSequence struct{}
 
@@ -223,121 +277,11 @@ func (d *differences) load(n uint64, in []byte) (sequence, error) {
 	}
 }
 
-// runs is numbers, and how often each is repeated: the size of the first part, then
-// both.
-type runs struct {
-	values, lengths sequenceCodec
-	width, limit    int
-	// counts says how many runs n numbers are, given the bytes of both parts.
-	count func(n uint64, values, lengths []byte) (uint64, error)
-}
-
-func compileRuns(c *enc21pb.Rle, e *enc21pb.CompressiveEncoding, width, limit int) (*runs, error) {
-	r := &runs{width: width, limit: limit}
-	var err error
-	if r.values, err = compileSequence(c.GetValues(), width, limit, true); err != nil {
-		return nil, err
-	}
-	if r.lengths, err = compileSequence(c.GetRunLengths(), 32, limit, true); err != nil {
-		return nil, err
-	}
-	_, flatValues := c.GetValues().GetCompression().(*enc21pb.CompressiveEncoding_Flat)
-	_, flatLengths := c.GetRunLengths().GetCompression().(*enc21pb.CompressiveEncoding_Flat)
-	a, arithmeticLengths := r.lengths.(arithmetic)
-	switch {
-	case arithmeticLengths:
-		r.count = func(n uint64, _, _ []byte) (uint64, error) { return a.runs(n) }
-	case flatValues:
-		r.count = func(_ uint64, values, _ []byte) (uint64, error) { return uint64(len(values)) / uint64(width/8), nil }
-	case flatLengths:
-		r.count = func(_ uint64, _, lengths []byte) (uint64, error) { return uint64(len(lengths)) / 4, nil }
-	default:
-		return nil, unsupported(e) // nothing says how many runs there are
-	}
-	return r, nil
-}
-
-// runs returns how many of the numbers, from the first on, have the sum n.
-func (a arithmetic) runs(n uint64) (uint64, error) {
-	if a.start == 0 {
-		return 0, table.Corruptf("encoding: a run of no numbers")
-	}
-	if a.step == 0 {
-		if n%a.start != 0 {
-			return 0, table.Corruptf("encoding: runs of %d in %d numbers", a.start, n)
-		}
-		return n / a.start, nil
-	}
-	count := uint64(0)
-	for length := a.start; n > 0; length += a.step {
-		if length > n {
-			return 0, table.Corruptf("encoding: a run of %d where %d numbers are left", length, n)
-		}
-		n -= length
-		count++
-	}
-	return count, nil
-}
-
-func (r *runs) payload() bool { return r.values.payload() || r.lengths.payload() }
-
-func (r *runs) load(n uint64, in []byte) (sequence, error) {
-	if n == 0 || n > uint64(r.limit)/8 {
-		return sequence{}, table.Corruptf("encoding: runs of %d numbers", n)
-	}
-	parts, err := framed(in, 1, r.values.payload(), r.lengths.payload())
-	if err != nil {
-		return sequence{}, err
-	}
-	count, err := r.count(n, parts[0], parts[1])
-	if err != nil {
-		return sequence{}, err
-	}
-	if count == 0 || count > n {
-		return sequence{}, table.Corruptf("encoding: %d runs of %d numbers", count, n)
-	}
-	values, err := r.values.load(count, parts[0])
-	if err != nil {
-		return sequence{}, err
-	}
-	lengths, err := r.lengths.load(count, parts[1])
-	if err != nil {
-		return sequence{}, err
-	}
-	out := sequence{n: n, values: make([]uint64, 0, n)}
-	for i := range count {
-		length := lengths.at(i)
-		if length == 0 || length > n-uint64(len(out.values)) {
-			return sequence{}, table.Corruptf("encoding: a run of %d where %d numbers are left", length, n-uint64(len(out.values)))
-		}
-		for range length {
-			out.values = append(out.values, values.at(i))
-		}
-	}
-	if uint64(len(out.values)) != n {
-		return sequence{}, table.Corruptf("encoding: runs of %d numbers, want %d", len(out.values), n)
-	}
-	return out, nil
-}
-
 // lookups is indices and what they stand for: the sizes of both, then both.
 type lookups struct {
 	indices, items sequenceCodec
 	count          uint64
 	limit          int
-}
-
-func compileLookups(c *enc21pb.Dictionary, width, limit int) (*lookups, error) {
-	d := &lookups{count: uint64(c.GetNumDictionaryItems()), limit: limit}
-	if d.count == 0 || d.count > uint64(limit)/8 {
-		return nil, table.Corruptf("encoding: a dictionary of %d numbers", d.count)
-	}
-	var err error
-	if d.indices, err = compileSequence(c.GetIndices(), 32, limit, true); err != nil {
-		return nil, err
-	}
-	d.items, err = compileSequence(c.GetItems(), width, limit, true)
-	return d, err
 }
 
 func (d *lookups) payload() bool { return d.indices.payload() || d.items.payload() }
@@ -367,6 +311,19 @@ func (d *lookups) load(n uint64, in []byte) (sequence, error) {
 		out.values[i] = items.at(at)
 	}
 	return out, nil
+}
+
+func compileLookups(c *enc21pb.Dictionary, width, limit int) (*lookups, error) {
+	d := &lookups{count: uint64(c.GetNumDictionaryItems()), limit: limit}
+	if d.count == 0 || d.count > uint64(limit)/8 {
+		return nil, table.Corruptf("encoding: a dictionary of %d numbers", d.count)
+	}
+	var err error
+	if d.indices, err = compileSequence(c.GetIndices(), 32, limit, true); err != nil {
+		return nil, err
+	}
+	d.items, err = compileSequence(c.GetItems(), width, limit, true)
+	return d, err
 }
 
 // framed takes two parts apart that stand behind the sizes of the first, or of both.

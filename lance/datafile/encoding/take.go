@@ -162,21 +162,3 @@ func windows(ranges []Range, gap, most uint64, read func(Range) error) error {
 	}
 	return nil
 }
-
-// take implements sparsePlan: an entry is found without those before it.
-func (z *fullZip) take(ctx context.Context, d *Decoder, p Page, t *taker) error {
-	mean := max(p.Buffers[0].Size/max(p.Rows, 1), 1)
-	return windows(t.ranges, takeGap/mean, max(takeRead/mean, 1), func(w Range) error {
-		return t.run(ctx, z, d, p, w.From, w.To)
-	})
-}
-
-// take implements sparsePlan. Levels are only to be had from the first on.
-func (c *constant) take(ctx context.Context, d *Decoder, p Page, t *taker) error {
-	if c.rep.count > 0 || c.def.count > 0 {
-		return t.run(ctx, c, d, p, t.ranges[0].From, t.ranges[len(t.ranges)-1].To)
-	}
-	return windows(t.ranges, takeGap, takeRead, func(w Range) error {
-		return t.run(ctx, c, d, p, w.From, w.To)
-	})
-}

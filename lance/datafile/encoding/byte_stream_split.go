@@ -1,0 +1,52 @@
+package encoding
+
+import (
+	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/table"
+)
+
+func describeByteStreamSplit(bits int) *enc21pb.CompressiveEncoding {
+	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_ByteStreamSplit{
+		ByteStreamSplit: &enc21pb.ByteStreamSplit{Values: describeFlat(bits)}}}
+}
+
+// byteStreamSplit stores byte j of every value together.
+type byteStreamSplit struct{ width int }
+
+func (byteStreamSplit) buffers() int { return 1 }
+
+func (d byteStreamSplit) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
+	in, w := bufs[0], d.width
+	if n > len(in)/w {
+		return dst, table.Corruptf("encoding: %d bytes for %d values of %d bytes", len(in), n, w)
+	}
+	have := len(dst)
+	dst = extend(dst, n*w)
+	for j := range w {
+		plane := in[j*n : (j+1)*n]
+		for i, b := range plane {
+			dst[have+i*w+j] = b
+		}
+	}
+	return dst, nil
+}
+
+// splitCodec stores byte 0 of all values of a chunk, then byte 1 of all, and so on.
+type splitCodec struct{ flatCodec }
+
+func (c *splitCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+	return describeByteStreamSplit(c.bits), 1
+}
+
+func (c *splitCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+	w, n, have := c.bits/8, to-from, len(dst)
+	dst = append(dst, make([]byte, n*w)...)
+	out, in := dst[have:], c.data[from*w:to*w]
+	for j := range w {
+		plane := out[j*n : (j+1)*n]
+		for i := range plane {
+			plane[i] = in[i*w+j]
+		}
+	}
+	return padTo(dst, alignment, chunkPad), append(sizes, n*w)
+}

@@ -1,0 +1,120 @@
+package encoding
+
+import (
+	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/table"
+)
+
+func describeGeneral(c *enc21pb.BufferCompression, values *enc21pb.CompressiveEncoding) *enc21pb.CompressiveEncoding {
+	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_General{
+		General: &enc21pb.General{Compression: c, Values: values}}}
+}
+
+// checkScheme says whether decompress knows the scheme.
+func checkScheme(c *enc21pb.BufferCompression) error {
+	switch s := c.GetScheme(); s {
+	case enc21pb.BufferCompression_LZ4, enc21pb.BufferCompression_ZSTD:
+		return nil
+	default:
+		return table.Unsupportedf("encoding: the compression %s is not supported", schemeName(s))
+	}
+}
+
+// general expands the first buffer and leaves the rest to what is inside.
+type general struct {
+	scheme   enc21pb.BufferCompression_Scheme
+	limit    int
+	expanded []byte
+	bufs     [][]byte
+}
+
+func (d *general) expand(bufs [][]byte) ([][]byte, error) {
+	var err error
+	if d.expanded, err = decompress(d.scheme, d.expanded[:0], bufs[0], d.limit); err != nil {
+		return nil, err
+	}
+	d.bufs = append(append(d.bufs[:0], d.expanded), bufs[1:]...)
+	return d.bufs, nil
+}
+
+type generalFixed struct {
+	general
+	inner fixedDecoder
+}
+
+func (d *generalFixed) buffers() int { return d.inner.buffers() }
+
+func (d *generalFixed) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
+	bufs, err := d.expand(bufs)
+	if err != nil {
+		return dst, err
+	}
+	return d.inner.decode(dst, n, bufs)
+}
+
+type generalStrings struct {
+	general
+	inner stringDecoder
+}
+
+func (d *generalStrings) buffers() int { return d.inner.buffers() }
+
+func (d *generalStrings) decode(n int, bufs [][]byte) (stringView, error) {
+	bufs, err := d.expand(bufs)
+	if err != nil {
+		return stringView{}, err
+	}
+	return d.inner.decode(n, bufs)
+}
+
+// wrap puts the general compression that the column asks for, if any, around a
+// codec.
+func (e *Encoder) wrap(inner valueCodec) valueCodec {
+	switch e.opts.Compression {
+	case "lz4":
+		return &generalCodec{valueCodec: inner, e: e, scheme: enc21pb.BufferCompression_LZ4}
+	case "zstd":
+		return &generalCodec{valueCodec: inner, e: e, scheme: enc21pb.BufferCompression_ZSTD}
+	default:
+		return inner
+	}
+}
+
+// generalCodec compresses the first buffer of every chunk of another codec.
+type generalCodec struct {
+	valueCodec
+	e      *Encoder
+	scheme enc21pb.BufferCompression_Scheme
+}
+
+func (c *generalCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+	inner, buffers := c.valueCodec.describe()
+	scheme := &enc21pb.BufferCompression{Scheme: c.scheme}
+	if c.scheme == enc21pb.BufferCompression_ZSTD && c.e.opts.CompressionLevel > 0 {
+		level := int32(c.e.opts.CompressionLevel)
+		scheme.Level = &level
+	}
+	return describeGeneral(scheme, inner), buffers
+}
+
+// size leaves room for data that grows.
+func (c *generalCodec) size(from, to int) int {
+	n := c.valueCodec.size(from, to)
+	return n + n/128 + 64
+}
+
+func (c *generalCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+	first := len(sizes)
+	buf, sizes := c.valueCodec.append(c.e.compress.buf[:0], sizes, from, to)
+	c.e.compress.buf = buf
+	n := sizes[first]
+	have := len(dst)
+	if c.scheme == enc21pb.BufferCompression_LZ4 {
+		dst = c.e.compress.lz4Block(dst, buf[:n])
+	} else {
+		dst = c.e.compress.zstdChunk(dst, buf[:n])
+	}
+	sizes[first] = len(dst) - have
+	dst = padTo(dst, alignment, chunkPad)
+	return append(dst, buf[(n+alignment-1)/alignment*alignment:]...), sizes
+}
