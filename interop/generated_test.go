@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 // TestGeneratedTables has pylance make a table for each family of column types, of many

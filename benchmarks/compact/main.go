@@ -26,8 +26,8 @@ import (
 
 	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 func main() {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 // largestRatio is how much larger than the stock engine's a result may be.

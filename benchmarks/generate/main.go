@@ -26,8 +26,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 func main() {

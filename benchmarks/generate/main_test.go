@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 func needEngines(t *testing.T) {

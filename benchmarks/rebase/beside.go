@@ -15,8 +15,8 @@ import (
 
 	"github.com/rehome-db/rehome/benchmarks/report"
 	"github.com/rehome-db/rehome/benchmarks/versus"
-	"github.com/rehome-db/rehome/benchmarks/workload"
 	"github.com/rehome-db/rehome/interop"
+	"github.com/rehome-db/rehome/interop/workload"
 )
 
 // beside is the benchmark of compactions beside a client that writes.

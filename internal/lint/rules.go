@@ -96,7 +96,6 @@ var Rules = []Rule{
 	{Package: "internal/cli/...", May: []string{anything}},
 	{Package: "cli", May: []string{anything}},
 	{Package: "cmd/...", May: []string{anything}},
-	{Package: "benchmarks/...", May: []string{anything}},
 	{Package: "interop/...", May: []string{anything}},
 }
 
