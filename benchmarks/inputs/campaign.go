@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 )
 
 // The short form of the command.

@@ -1,4 +1,4 @@
-// Command rehome compacts Lance tables. The commands are in internal/cli; this
+// Command rehome compacts Lance tables. The commands are in package cli; this
 // file only ties them to the process.
 package main
 
@@ -10,7 +10,7 @@ import (
 	// database.
 	_ "time/tzdata"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 )
 
 func main() { os.Exit(run()) }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
 )

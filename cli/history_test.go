@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/fri"
-	"github.com/rehome-db/rehome/internal/cli"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/lance"
 )
 

@@ -19,10 +19,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 )
 
-const goldenDir = "../../testdata/golden"
+const goldenDir = "../testdata/golden"
 
 func TestMain(m *testing.M) {
 	// The test binary doubles as the rehome command of the scripts.

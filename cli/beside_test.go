@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/table"
 )

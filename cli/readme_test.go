@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 )
 
 var update = flag.Bool("update", false, "write the demo's output into README.md")
@@ -30,7 +30,7 @@ func TestREADMEShowsWhatTheDemoPrints(t *testing.T) {
 	transcript := regexp.MustCompile(`\S*rehome-demo-\d+`).ReplaceAll(stdout.Bytes(), []byte("rehome-demo"))
 	want := "$ go run ./cmd/rehome demo\n" + string(transcript)
 
-	const path = "../../README.md"
+	const path = "../README.md"
 	readme, err := os.ReadFile(path)
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)(<!-- demo: [^\n]*\n```\n)(.*?)(```\n)")
@@ -43,5 +43,5 @@ func TestREADMEShowsWhatTheDemoPrints(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, readme, 0o644))
 		return
 	}
-	require.Equal(t, alike([]byte(want)), alike(found[2]), "run go test ./internal/cli -run TestREADME -update")
+	require.Equal(t, alike([]byte(want)), alike(found[2]), "run go test ./cli -run TestREADME -update")
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rehome-db/rehome/internal/cli"
+	"github.com/rehome-db/rehome/cli"
 	"github.com/rehome-db/rehome/internal/testtable"
 	"github.com/rehome-db/rehome/lance/manifest"
 )
