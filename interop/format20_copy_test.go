@@ -1,7 +1,6 @@
 package interop_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/rehome-db/rehome/interop"
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // drawn20 is a type of format 2.0 and what makes its values, in JSON. Values of structs
@@ -236,7 +236,7 @@ func storedPages(t *testing.T, files ...string) (out []map[string]bool) {
 	for _, name := range files {
 		raw, err := os.ReadFile(name)
 		require.NoError(t, err)
-		f, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), name)
+		f, err := datafile.Open(t.Context(), readat.Bytes(raw), int64(len(raw)), name)
 		require.NoError(t, err)
 		for i := range f.NumColumns() {
 			c, err := f.Column(i)

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -38,8 +38,8 @@ func (b *blobSource) close() error {
 }
 
 // holder returns what the bytes of a blob lie in, after checking that they do.
-func (b *blobSource) holder(ctx context.Context, d datafile.BlobDescription) (io.ReaderAt, error) {
-	var r io.ReaderAt
+func (b *blobSource) holder(ctx context.Context, d datafile.BlobDescription) (readat.ReaderAt, error) {
+	var r readat.ReaderAt
 	size, name := uint64(0), b.file.Path
 	switch d.Kind {
 	case datafile.BlobInline:
@@ -194,9 +194,6 @@ func (b *blobSource) append(ctx context.Context, v *level.Values, d datafile.Blo
 		v.Data = binary.LittleEndian.AppendUint64(v.Data, d.Size)
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if uint64(len(v.Data))+d.Size > 1<<32-64 {
 		return table.Unsupportedf("a blob of %d bytes: a row holds at most 4 GiB", d.Size)
 	}
@@ -208,11 +205,8 @@ func (b *blobSource) append(ctx context.Context, v *level.Values, d datafile.Blo
 	v.Data = binary.LittleEndian.AppendUint64(v.Data, d.Size)
 	have := len(v.Data)
 	v.Data = append(v.Data, make([]byte, d.Size)...)
-	if n, err := r.ReadAt(v.Data[have:], int64(d.Position)); n < int(d.Size) {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = table.Corruptf("%s: a blob of %d bytes at %d ends early", b.file.Path, d.Size, d.Position)
-		}
-		return err
+	if err := readat.Full(ctx, r, v.Data[have:], d.Position); err != nil {
+		return fmt.Errorf("%s: a blob: %w", b.file.Path, err)
 	}
 	v.Data = append(v.Data, make([]byte, 4+8+8)...) // no URI, no range
 	return nil

@@ -42,7 +42,7 @@ func (e *Engine) openData(ctx context.Context, f table.Fragment, d table.DataFil
 }
 
 // metadataOf gives the metadata of an open data file.
-type metadataOf func(o store.File, d table.DataFile) (*datafile.File, error)
+type metadataOf func(ctx context.Context, o store.File, d table.DataFile) (*datafile.File, error)
 
 // openDataWith is openData, with the metadata had by the given function.
 func (e *Engine) openDataWith(ctx context.Context, f table.Fragment, d table.DataFile, metadata metadataOf) (*openFile, error) {
@@ -99,7 +99,7 @@ func (e *Engine) openFile(ctx context.Context, d table.DataFile, metadata metada
 	if n := uint64(object.Size()); d.Bytes != 0 && n != d.Bytes {
 		return nil, errors.Join(table.Corruptf("it has %d bytes, the version records %d", n, d.Bytes), object.Close())
 	}
-	file, err := metadata(object, d)
+	file, err := metadata(ctx, object, d)
 	if err != nil {
 		return nil, errors.Join(err, object.Close())
 	}
@@ -108,14 +108,14 @@ func (e *Engine) openFile(ctx context.Context, d table.DataFile, metadata metada
 	return of, nil
 }
 
-func readMetadata(o store.File, d table.DataFile) (*datafile.File, error) {
-	return datafile.Open(o, o.Size(), d.Path)
+func readMetadata(ctx context.Context, o store.File, d table.DataFile) (*datafile.File, error) {
+	return datafile.Open(ctx, o, o.Size(), d.Path)
 }
 
 // metadata reads an open file's metadata, if it is not known.
-func (e *Engine) metadata(o store.File, d table.DataFile) (*datafile.File, error) {
+func (e *Engine) metadata(ctx context.Context, o store.File, d table.DataFile) (*datafile.File, error) {
 	m, err := cachedFile(e, fileEntry, d.Base, d.Path, o, func() (*datafile.Metadata, int64, error) {
-		f, err := readMetadata(o, d)
+		f, err := readMetadata(ctx, o, d)
 		if err != nil {
 			return nil, 0, err
 		}

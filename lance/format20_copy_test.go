@@ -19,6 +19,7 @@ import (
 	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -154,7 +155,7 @@ func TestFormat20CopyingIsLikeEncoding(t *testing.T) {
 func requirePagesInStep(t require.TestingT, s store.Store, path string) {
 	data, err := store.ReadAll(context.Background(), s, path, 1<<30)
 	require.NoError(t, err)
-	f, err := datafile.Open(bytes.NewReader(data), int64(len(data)), path)
+	f, err := datafile.Open(context.Background(), readat.Bytes(data), int64(len(data)), path)
 	require.NoError(t, err)
 	whole := map[*schema.Field]bool{} // without columns inside
 	for _, leaf := range f.Schema().Leaves() {

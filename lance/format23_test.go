@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -88,7 +89,7 @@ func TestFormat23OfBothKinds(t *testing.T) {
 func bytesOf(t *testing.T, s store.Store, path string) []byte {
 	o, err := s.Open(t.Context(), path)
 	require.NoError(t, err)
-	raw, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
+	raw, err := io.ReadAll(readat.Section(t.Context(), o, 0, uint64(o.Size())))
 	require.NoError(t, err)
 	require.NoError(t, o.Close())
 	return raw

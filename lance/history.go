@@ -76,9 +76,9 @@ func (e *Engine) openManifest(ctx context.Context, version uint64, scheme manife
 }
 
 // decodeManifest reads and checks a version's manifest.
-func (e *Engine) decodeManifest(f store.File, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
+func (e *Engine) decodeManifest(ctx context.Context, f store.File, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
 	name := manifestName(version, scheme)
-	data, err := store.ReadFile(f, name, manifest.MaxSize)
+	data, err := store.ReadFile(ctx, f, name, manifest.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
 	}
@@ -100,7 +100,7 @@ func (e *Engine) readManifest(ctx context.Context, version uint64, scheme manife
 		return nil, err
 	}
 	defer f.Close()
-	return e.decodeManifest(f, version, scheme)
+	return e.decodeManifest(ctx, f, version, scheme)
 }
 
 func (e *Engine) versionNotFound(ctx context.Context, version uint64) error {
@@ -168,7 +168,7 @@ func (e *Engine) load(ctx context.Context, version uint64, scheme manifest.Schem
 	}
 	defer f.Close()
 	return cachedFile(e, versionEntry, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
-		c, err := e.decodeManifest(f, version, scheme)
+		c, err := e.decodeManifest(ctx, f, version, scheme)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -250,7 +250,7 @@ func (e *Engine) transactionAt(ctx context.Context, h history, version uint64) (
 	}
 	defer f.Close()
 	return cachedFile(e, transactionEntry, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
-		c, err := e.decodeManifest(f, version, h.scheme)
+		c, err := e.decodeManifest(ctx, f, version, h.scheme)
 		if err != nil {
 			return table.Transaction{}, 0, err
 		}

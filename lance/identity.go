@@ -8,6 +8,7 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -126,8 +127,8 @@ func (e *Engine) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 	case x.GetSize() > maxIdentityBytes:
 		return nil, table.Unsupportedf("file %s: a part of %d bytes is too large", x.GetPath(), x.GetSize())
 	}
-	data := make([]byte, x.GetSize())
-	if n, err := f.ReadAt(data, int64(x.GetOffset())); n < len(data) {
+	data, err := readat.All(ctx, f, x.GetOffset(), x.GetSize())
+	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", x.GetPath(), err)
 	}
 	return data, nil

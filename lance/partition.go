@@ -193,7 +193,7 @@ func (l *labelFile) Counts(ctx context.Context) (*fri.Counts, error) {
 	if err != nil {
 		return nil, l.wrap(table.Corruptf("its schema does not say where the counts are: %s is %.100q", countsBuffer, f.Schema().Metadata[countsBuffer]))
 	}
-	matrix, err := f.GlobalBuffer(number, f.Size())
+	matrix, err := f.GlobalBuffer(ctx, number, f.Size())
 	if err != nil {
 		return nil, l.wrap(err)
 	}

@@ -1,7 +1,6 @@
 package lance_test
 
 import (
-	"bytes"
 	"context"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/rehome-db/rehome/internal/testtable"
 	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -23,7 +23,7 @@ func pagesOf(t require.TestingT, s store.Store, v *table.Snapshot) (counts []int
 	path := v.Fragments[0].Files[0].Path
 	data, err := store.ReadAll(context.Background(), s, path, 1<<30)
 	require.NoError(t, err)
-	f, err := datafile.Open(bytes.NewReader(data), int64(len(data)), path)
+	f, err := datafile.Open(context.Background(), readat.Bytes(data), int64(len(data)), path)
 	require.NoError(t, err)
 	for i := range f.NumColumns() {
 		c, err := f.Column(i)

@@ -1,7 +1,6 @@
 package lance_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +9,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -21,7 +21,7 @@ func layersOfPages(t *testing.T, s store.Store, v *table.Snapshot) (pages int) {
 		path := fragment.Files[0].Path
 		data, err := store.ReadAll(t.Context(), s, path, 1<<30)
 		require.NoError(t, err)
-		f, err := datafile.Open(bytes.NewReader(data), int64(len(data)), path)
+		f, err := datafile.Open(t.Context(), readat.Bytes(data), int64(len(data)), path)
 		require.NoError(t, err)
 		for i, leaf := range f.Schema().Leaves() {
 			column, err := f.Column(i)

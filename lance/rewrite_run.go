@@ -189,7 +189,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	if places, ok := column.BlobPlaces(as); ok && r.group.format >= datafile.V2_1 {
 		as = places
 		take = func(c *level.Cursor, n int) error {
-			copied, err := to.TakeBlobs(c, n, column)
+			copied, err := to.TakeBlobs(ctx, c, n, column)
 			r.blobCopied(copied, 0)
 			return err
 		}
@@ -224,7 +224,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 				checks.page(ctx, key, column, p.page)
 			}
 			of.retain() // until the page was read
-			err = to.CopyPage(column, p.page, of.release)
+			err = to.CopyPage(ctx, column, p.page, of.release)
 			r.blockDone(f, to.CopyBytes(column, p.page))
 		} else {
 			err = r.reencode(ctx, f, column, as, p.runs, perRow, check, take)

@@ -31,7 +31,9 @@ func (g *rewriteGroup) open(ctx context.Context, s *rewriteSource, file int) (*o
 	metadata := g.engine.metadata
 	if s.metadata != nil && s.metadata[file] != nil {
 		// The file was read in this rewrite, and is never written again.
-		metadata = func(o store.File, _ table.DataFile) (*datafile.File, error) { return s.metadata[file].Open(o), nil }
+		metadata = func(_ context.Context, o store.File, _ table.DataFile) (*datafile.File, error) {
+			return s.metadata[file].Open(o), nil
+		}
 	}
 	return g.engine.openDataWith(ctx, s.fragment, s.fragment.Files[file], metadata)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -55,9 +56,9 @@ type sidecar struct {
 }
 
 // append copies a blob and returns where it begins.
-func (s *sidecar) append(r io.ReaderAt, offset, size uint64) (position uint64, err error) {
+func (s *sidecar) append(ctx context.Context, r readat.ReaderAt, offset, size uint64) (position uint64, err error) {
 	position = s.bytes
-	n, err := io.Copy(s.w, io.NewSectionReader(r, int64(offset), int64(size)))
+	n, err := io.Copy(s.w, readat.Section(ctx, r, offset, size))
 	if err == nil && uint64(n) != size {
 		err = table.Corruptf("a blob of %d bytes ends after %d", size, n)
 	}
@@ -97,20 +98,20 @@ func blobThreshold(leaf schema.Leaf, key string, otherwise uint64) uint64 {
 
 // place copies a blob of size bytes at offset of r into a place of the given kind,
 // and describes where that is.
-func (p *blobPlacer) place(ctx context.Context, kind datafile.BlobKind, r io.ReaderAt, offset, size uint64) (datafile.BlobDescription, error) {
+func (p *blobPlacer) place(ctx context.Context, kind datafile.BlobKind, r readat.ReaderAt, offset, size uint64) (datafile.BlobDescription, error) {
 	d := datafile.BlobDescription{Kind: kind, Size: size}
 	var err error
 	switch kind {
 	case datafile.BlobInline:
 		if size > 0 {
-			d.Position, err = p.to.AppendBlob(r, offset, size)
+			d.Position, err = p.to.AppendBlob(ctx, r, offset, size)
 		}
 	case datafile.BlobDedicated:
 		var s *sidecar
 		if s, err = p.all.create(ctx); err != nil {
 			return d, err
 		}
-		if _, err = s.append(r, offset, size); err != nil {
+		if _, err = s.append(ctx, r, offset, size); err != nil {
 			return d, errors.Join(err, s.w.Abort())
 		}
 		d.ID, err = s.id, s.close()
@@ -126,7 +127,7 @@ func (p *blobPlacer) place(ctx context.Context, kind datafile.BlobKind, r io.Rea
 			}
 		}
 		d.ID = p.pack.id
-		d.Position, err = p.pack.append(r, offset, size)
+		d.Position, err = p.pack.append(ctx, r, offset, size)
 	}
 	return d, err
 }

@@ -342,7 +342,7 @@ func dataFile(t *testing.T, s store.Store, path string) *datafile.File {
 	t.Helper()
 	f, err := s.Open(t.Context(), path)
 	require.NoError(t, err)
-	d, err := datafile.Open(f, f.Size(), path)
+	d, err := datafile.Open(t.Context(), f, f.Size(), path)
 	require.NoError(t, err)
 	return d
 }

@@ -1,7 +1,6 @@
 package lance
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -61,7 +61,7 @@ func (w *blobWriter) describe(ctx context.Context, column int, to *datafile.Colu
 					kind = datafile.BlobPacked
 				}
 				var err error
-				if d, err = p.place(ctx, kind, bytes.NewReader(v.data), 0, uint64(len(v.data))); err != nil {
+				if d, err = p.place(ctx, kind, readat.Bytes(v.data), 0, uint64(len(v.data))); err != nil {
 					return nil, err
 				}
 			}

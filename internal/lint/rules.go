@@ -75,14 +75,15 @@ var Rules = []Rule{
 	// The Lance engine may use all of the above. Within it, the file format and the
 	// stores know nothing of versions and of each other.
 	{Package: "lance", May: []string{"table", "deletion", "fri", "remap", "commit", "rebase", "dml", "compaction", "internal/arrowcheck", "internal/recovered", "internal/roaringbytes", "lance/...", arrow, roaring, protobuf, uuid, errgroup}},
-	{Package: "lance/store/...", May: []string{"table", "lance/store/...", unix}},
+	{Package: "lance/readat", May: []string{"table"}},
+	{Package: "lance/store/...", May: []string{"table", "lance/readat", "lance/store/...", unix}},
 	{Package: "lance/store/storetest", May: []string{"table", "lance/store/...", testify}},
 	{Package: "lance/manifest", May: []string{"table", "internal/roaringbytes", "lance/store", "lance/schema", "lance/internal/pb/...", roaring, protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/rowids", May: []string{"table", "lance/internal/pb/...", protobuf}, Tests: []string{"deletion"}},
 	{Package: "lance/schema", May: []string{"table", "lance/datafile/level", "lance/internal/pb/...", arrow, protobuf}, Tests: []string{"lance/..."}},
-	{Package: "lance/datafile/...", May: []string{"table", "lance/datafile/...", "lance/schema", "lance/internal/pb/...", arrow, zstd, lz4, protobuf, errgroup}, Tests: []string{"lance/..."}},
+	{Package: "lance/datafile/...", May: []string{"table", "lance/readat", "lance/datafile/...", "lance/schema", "lance/internal/pb/...", arrow, zstd, lz4, protobuf, errgroup}, Tests: []string{"lance/..."}},
 	{Package: "lance/datafile/assemble", May: []string{"table", "internal/gather", "lance/datafile/...", "lance/schema", arrow}, Tests: []string{"lance/..."}},
-	{Package: "lance/datafile/filetest", May: []string{"lance/datafile/...", "lance/schema", arrow, testify}},
+	{Package: "lance/datafile/filetest", May: []string{"lance/readat", "lance/datafile/...", "lance/schema", arrow, testify}},
 	{Package: "lance/datafile/level/leveltest", May: []string{"table", "lance/datafile/level", testify, rapid}},
 	{Package: "lance/internal/pb/...", May: []string{"lance/internal/pb/...", protobuf}},
 	{Package: "lance/internal/genpb", May: []string{protobuf, "github.com/bufbuild/protocompile/..."}},

@@ -1,14 +1,15 @@
 package datafile
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math/bits"
 	"path"
 	"strings"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -78,16 +79,18 @@ func SidecarPath(dataFile string, id uint32) string {
 }
 
 // ReadAt reads bytes of the file, for blobs that lie in it. It implements
-// io.ReaderAt.
-func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
+// [readat.ReaderAt].
+func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	return f.r.ReadAt(ctx, p, off)
+}
 
 // AppendBlob copies size bytes at offset of r into the file, for a blob that a
 // description is about to refer to, and returns where they are.
-func (c *ColumnWriter) AppendBlob(r io.ReaderAt, offset, size uint64) (position uint64, err error) {
+func (c *ColumnWriter) AppendBlob(ctx context.Context, r readat.ReaderAt, offset, size uint64) (position uint64, err error) {
 	if c.err != nil {
 		return 0, c.err
 	}
-	at, err := c.w.copyPage(r, []encoding.Buffer{{Offset: offset, Size: size}})
+	at, err := c.w.copyPage(ctx, r, []encoding.Buffer{{Offset: offset, Size: size}})
 	if err != nil {
 		return 0, err
 	}

@@ -58,7 +58,7 @@
 //
 // # Worked example
 //
-//	f, err := datafile.Open(r, size, "data/x.lance")
+//	f, err := datafile.Open(ctx, r, size, "data/x.lance")
 //	leaf := f.Schema().Leaves()[0]
 //	column, err := f.Column(0)
 //	err = column.Check(leaf) // can every page be read? no data is read yet

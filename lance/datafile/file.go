@@ -1,15 +1,15 @@
 package datafile
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -27,7 +27,7 @@ const maxRows = 1 << 32
 // asked for. It is safe for concurrent use if the reader is.
 type File struct {
 	name    string
-	r       io.ReaderAt
+	r       readat.ReaderAt
 	size    int64
 	version Version
 	rows    uint64
@@ -42,9 +42,9 @@ type File struct {
 // Open reads the metadata of a file of the given size. name is for messages: the
 // file's path in the table. Formats other than 2.0 to 2.3 are ErrUnsupported, a
 // file that is cut off or damaged is ErrCorrupt. The file does not close r.
-func Open(r io.ReaderAt, size int64, name string) (*File, error) {
+func Open(ctx context.Context, r readat.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{name: name, r: r, size: size}
-	if err := f.open(); err != nil {
+	if err := f.open(ctx); err != nil {
 		return nil, f.wrap(err)
 	}
 	return f, nil
@@ -77,15 +77,15 @@ func (f *File) Column(i int) (*Column, error) {
 
 func (f *File) wrap(err error) error { return fmt.Errorf("datafile: %s: %w", f.name, err) }
 
-func (f *File) open() error {
+func (f *File) open(ctx context.Context) error {
 	if f.size < footerSize {
 		return table.Corruptf("the file of %d bytes is too short for a footer", f.size)
 	}
-	m := metadataReader{r: f.r, offset: max(f.size-tailSize, 0)}
+	m := metadataReader{ctx: ctx, r: f.r, offset: max(f.size-tailSize, 0)}
 	buffer := tails.Get().(*[tailSize]byte)
 	defer tails.Put(buffer) // what is decoded of it is copied
 	m.tail = buffer[:f.size-m.offset]
-	err := readInto(f.r, m.tail, uint64(m.offset))
+	err := readat.Full(ctx, f.r, m.tail, uint64(m.offset))
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,8 @@ func (f *File) readColumns(m *metadataReader, foot footer) error {
 
 // metadataReader serves reads from the end of the file that is in memory.
 type metadataReader struct {
-	r      io.ReaderAt
+	ctx    context.Context
+	r      readat.ReaderAt
 	offset int64 // of tail
 	tail   []byte
 }
@@ -182,7 +183,7 @@ type metadataReader struct {
 func (m *metadataReader) prefetch(schema span, foot footer) error {
 	from := int64(min(schema.offset, foot.columnMetadata))
 	if gap := m.offset - from; gap > 0 && gap <= 16<<20 {
-		head, err := readFull(m.r, from, gap)
+		head, err := readat.All(m.ctx, m.r, uint64(from), uint64(gap))
 		if err != nil {
 			return err
 		}
@@ -196,25 +197,5 @@ func (m *metadataReader) read(s span) ([]byte, error) {
 	if from := int64(s.offset) - m.offset; from >= 0 && from+int64(s.size) <= int64(len(m.tail)) {
 		return m.tail[from : from+int64(s.size)], nil
 	}
-	return readFull(m.r, int64(s.offset), int64(s.size))
-}
-
-// readFull reads size bytes, which the file is said to have.
-func readFull(r io.ReaderAt, offset, size int64) ([]byte, error) {
-	// One allocation of what a damaged length says could be too much.
-	const piece = 64 << 20
-	out := make([]byte, min(size, piece))
-	for have := int64(0); ; {
-		n, err := r.ReadAt(out[have:], offset+have)
-		have += int64(n)
-		switch {
-		case have == size:
-			return out, nil
-		case have < int64(len(out)) && (err == nil || errors.Is(err, io.EOF)):
-			return nil, table.Corruptf("the file ends at %d, within %d bytes at %d", offset+have, size, offset)
-		case have < int64(len(out)):
-			return nil, err
-		}
-		out = append(out, make([]byte, min(size-have, piece))...)
-	}
+	return readat.All(m.ctx, m.r, s.offset, s.size)
 }

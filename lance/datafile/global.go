@@ -1,8 +1,10 @@
 package datafile
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -12,7 +14,7 @@ import (
 // GlobalBuffer reads global buffer i, from 1, whole. It is ErrCorrupt if there is
 // none or it has more than limit bytes: the number comes from somebody else's
 // metadata.
-func (f *File) GlobalBuffer(i uint64, limit int64) ([]byte, error) {
+func (f *File) GlobalBuffer(ctx context.Context, i uint64, limit int64) ([]byte, error) {
 	if i == 0 || i >= uint64(len(f.buffers)) {
 		return nil, f.wrap(table.Corruptf("there is no global buffer %d: the file has %d and the schema", i, len(f.buffers)-1))
 	}
@@ -20,7 +22,7 @@ func (f *File) GlobalBuffer(i uint64, limit int64) ([]byte, error) {
 	if s.size > uint64(max(limit, 0)) {
 		return nil, f.wrap(table.Corruptf("global buffer %d has %d bytes, more than the %d that it may have", i, s.size, limit))
 	}
-	b, err := readFull(f.r, int64(s.offset), int64(s.size))
+	b, err := readat.All(ctx, f.r, s.offset, s.size)
 	if err != nil {
 		return nil, f.wrap(fmt.Errorf("global buffer %d: %w", i, err))
 	}

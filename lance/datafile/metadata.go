@@ -1,9 +1,8 @@
 package datafile
 
 import (
-	"io"
-
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // Metadata is what [Open] reads of a file, apart from the file: it is had once and
@@ -16,10 +15,10 @@ func (f *File) Metadata() *Metadata { return &Metadata{file: *f.over(nil)} }
 
 // Open returns an open file with this metadata, which reads nothing. r must have the
 // bytes that the metadata was read from. The file does not close r.
-func (m *Metadata) Open(r io.ReaderAt) *File { return m.file.over(r) }
+func (m *Metadata) Open(r readat.ReaderAt) *File { return m.file.over(r) }
 
 // over returns the same file read through r.
-func (f *File) over(r io.ReaderAt) *File {
+func (f *File) over(r readat.ReaderAt) *File {
 	out := *f
 	out.r = r
 	columns := make([]Column, len(f.columns))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 )
 
@@ -53,7 +54,7 @@ func benchFile(b *testing.B, rows int) *datafile.File {
 	}
 	_, err = w.Finish()
 	require.NoError(b, err)
-	f, err := datafile.Open(bytes.NewReader(out.Bytes()), int64(out.Len()), "bench")
+	f, err := datafile.Open(context.Background(), readat.Bytes(out.Bytes()), int64(out.Len()), "bench")
 	require.NoError(b, err)
 	return f
 }

@@ -1,10 +1,8 @@
 package datafile
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"math/rand/v2"
 	"os"
@@ -15,13 +13,14 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
 func open(t testing.TB, path string) (*File, error) {
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	return Open(bytes.NewReader(raw), int64(len(raw)), filepath.Base(path))
+	return Open(t.Context(), readat.Bytes(raw), int64(len(raw)), filepath.Base(path))
 }
 
 func golden(t testing.TB, name string) []string {
@@ -146,28 +145,28 @@ func TestBlocksAreBounded(t *testing.T) {
 
 // faulty fails reads that touch the bytes from on.
 type faulty struct {
-	io.ReaderAt
+	readat.ReaderAt
 	from, to int64
 }
 
 var errDisk = errors.New("disk on fire")
 
-func (f faulty) ReadAt(b []byte, off int64) (int, error) {
+func (f faulty) ReadAt(ctx context.Context, b []byte, off int64) (int, error) {
 	if off < f.to && off+int64(len(b)) > f.from {
 		return 0, errDisk
 	}
-	return f.ReaderAt.ReadAt(b, off)
+	return f.ReaderAt.ReadAt(ctx, b, off)
 }
 
 func TestReadErrorsPassThrough(t *testing.T) {
 	raw, err := os.ReadFile("testdata/flat_10.2.1.lance")
 	require.NoError(t, err)
 	size := int64(len(raw))
-	_, err = Open(faulty{bytes.NewReader(raw), size - 1, size}, size, "x")
+	_, err = Open(context.Background(), faulty{readat.Bytes(raw), size - 1, size}, size, "x")
 	require.ErrorIs(t, err, errDisk)
 	require.NotErrorIs(t, err, table.ErrCorrupt)
 
-	f, err := Open(faulty{bytes.NewReader(raw), 0, 1}, size, "x")
+	f, err := Open(context.Background(), faulty{readat.Bytes(raw), 0, 1}, size, "x")
 	if err == nil { // the metadata does not lie in the first byte
 		err = readAll(f)
 	}
@@ -203,14 +202,14 @@ func TestTruncatedFiles(t *testing.T) {
 	raw, err := os.ReadFile("testdata/nested_10.2.1.lance")
 	require.NoError(t, err)
 	for n := 0; n < len(raw); n += 1 + n/37 {
-		_, err := Open(bytes.NewReader(raw[:n]), int64(n), "cut")
+		_, err := Open(t.Context(), readat.Bytes(raw[:n]), int64(n), "cut")
 		require.ErrorIs(t, err, table.ErrCorrupt, "%d bytes", n)
 		// The size that a manifest recorded, and less behind it.
-		_, err = Open(bytes.NewReader(raw[:n]), int64(len(raw)), "cut")
+		_, err = Open(t.Context(), readat.Bytes(raw[:n]), int64(len(raw)), "cut")
 		require.ErrorIs(t, err, table.ErrCorrupt, "%d bytes", n)
 	}
 	for cut := 1; cut < footerSize+1; cut++ {
-		_, err := Open(bytes.NewReader(raw[:len(raw)-cut]), int64(len(raw)-cut), "cut")
+		_, err := Open(t.Context(), readat.Bytes(raw[:len(raw)-cut]), int64(len(raw)-cut), "cut")
 		require.ErrorIs(t, err, table.ErrCorrupt)
 	}
 }
@@ -223,7 +222,7 @@ func TestFlippedBits(t *testing.T) {
 	} {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
-		clean, err := Open(bytes.NewReader(raw), int64(len(raw)), "clean")
+		clean, err := Open(t.Context(), readat.Bytes(raw), int64(len(raw)), "clean")
 		require.NoError(t, err)
 		meta := 0
 		for _, c := range clean.columns {
@@ -248,7 +247,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 func requireSoundOrTyped(t testing.TB, raw []byte) {
-	f, err := Open(bytes.NewReader(raw), int64(len(raw)), "damaged")
+	f, err := Open(t.Context(), readat.Bytes(raw), int64(len(raw)), "damaged")
 	if err == nil {
 		if f.Rows() > 1<<16 {
 			return // a page of one constant may well have so many

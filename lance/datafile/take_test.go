@@ -1,10 +1,8 @@
 package datafile
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -138,13 +137,13 @@ func TestTakeRefusesRangesThatAreNone(t *testing.T) {
 
 // counting counts the bytes that are read.
 type counting struct {
-	io.ReaderAt
+	readat.ReaderAt
 	n atomic.Int64
 }
 
-func (c *counting) ReadAt(b []byte, off int64) (int, error) {
+func (c *counting) ReadAt(ctx context.Context, b []byte, off int64) (int, error) {
 	c.n.Add(int64(len(b)))
-	return c.ReaderAt.ReadAt(b, off)
+	return c.ReaderAt.ReadAt(ctx, b, off)
 }
 
 // One row costs a few chunks, not the page.
@@ -155,8 +154,8 @@ func TestTakeReadsLittle(t *testing.T) {
 	} {
 		raw, err := os.ReadFile(name)
 		require.NoError(t, err)
-		r := &counting{ReaderAt: bytes.NewReader(raw)}
-		f, err := Open(r, int64(len(raw)), name)
+		r := &counting{ReaderAt: readat.Bytes(raw)}
+		f, err := Open(context.Background(), r, int64(len(raw)), name)
 		require.NoError(t, err)
 		for i, leaf := range f.Schema().Leaves() {
 			c, err := f.Column(i)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -16,25 +15,26 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // written writes columns and opens the file. read is counted in n.
 func written(t *testing.T, version datafile.Version, fields []arrow.Field, arrays []arrow.Array, pageBytes int, n *int64) *datafile.File {
 	var raw bytes.Buffer
 	writeArrays(t, &raw, version, newSchema(t, arrow.NewSchema(fields, nil)), arrays, pageBytes)
-	f, err := datafile.Open(&countingReader{bytes.NewReader(raw.Bytes()), n}, int64(raw.Len()), "test")
+	f, err := datafile.Open(context.Background(), &countingReader{readat.Bytes(raw.Bytes()), n}, int64(raw.Len()), "test")
 	require.NoError(t, err)
 	return f
 }
 
 type countingReader struct {
-	io.ReaderAt
+	readat.ReaderAt
 	n *int64
 }
 
-func (c *countingReader) ReadAt(b []byte, off int64) (int, error) {
+func (c *countingReader) ReadAt(ctx context.Context, b []byte, off int64) (int, error) {
 	*c.n += int64(len(b))
-	return c.ReaderAt.ReadAt(b, off)
+	return c.ReaderAt.ReadAt(ctx, b, off)
 }
 
 // takes draws rows of each column again and again, with small blocks and large ones.

@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -72,7 +73,7 @@ func (c *Column) BlobPlaces(leaf schema.Leaf) (schema.Leaf, bool) {
 // TakeBlobs appends the next n rows at the cursor, or what is left if that is less.
 // The cursor is over blocks of where blobs lie in src, and they are copied without
 // being held in memory. It returns the bytes that were copied.
-func (c *ColumnWriter) TakeBlobs(cursor *level.Cursor, n int, src *Column) (uint64, error) {
+func (c *ColumnWriter) TakeBlobs(ctx context.Context, cursor *level.Cursor, n int, src *Column) (uint64, error) {
 	if err := c.open(); err != nil {
 		return 0, err
 	}
@@ -102,7 +103,7 @@ func (c *ColumnWriter) TakeBlobs(cursor *level.Cursor, n int, src *Column) (uint
 		if offset > uint64(src.file.size) || size > uint64(src.file.size)-offset {
 			return copied, c.fail(table.Corruptf("a blob of %d bytes at %d in a file of %d", size, offset, src.file.size))
 		}
-		position, err := c.AppendBlob(src.file, offset, size)
+		position, err := c.AppendBlob(ctx, src.file, offset, size)
 		if err != nil {
 			return copied, c.fail(err)
 		}

@@ -1,16 +1,15 @@
 package datafile
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	file2pb "github.com/rehome-db/rehome/lance/internal/pb/file2"
-	"github.com/rehome-db/rehome/table"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // maxCopyPiece bounds what is held of a page while it is copied. Most pages have
@@ -46,10 +45,10 @@ func (c *ColumnWriter) CanCopy(src *Column, i int) bool {
 // CopyPage appends page i of src, byte for byte, as a page of its own: what was
 // gathered before it is written first. Only for pages that CanCopy allows. It calls
 // done when it has read what it needs of src, which may be after it has returned.
-func (c *ColumnWriter) CopyPage(src *Column, i int, done func()) error {
+func (c *ColumnWriter) CopyPage(ctx context.Context, src *Column, i int, done func()) error {
 	if c.array != nil {
 		defer done()
-		return c.array.copy(c, src, i)
+		return c.array.copy(ctx, c, src, i)
 	}
 	if err := c.startCopy(); err != nil {
 		done()
@@ -60,7 +59,7 @@ func (c *ColumnWriter) CopyPage(src *Column, i int, done func()) error {
 	s := c.stretch(p.Rows)
 	work := func() error {
 		defer done()
-		if err := s.copy(src.file.r, p); err != nil {
+		if err := s.copy(ctx, src.file.r, p); err != nil {
 			return src.file.wrap(fmt.Errorf("copy of page %d: %w", i, err))
 		}
 		return nil
@@ -86,7 +85,7 @@ func (c *ColumnWriter) startCopy() error {
 }
 
 // copy writes a page as it lies in r.
-func (s *stretch) copy(r io.ReaderAt, p *Page) error {
+func (s *stretch) copy(ctx context.Context, r readat.ReaderAt, p *Page) error {
 	layout, err := s.w.layout(p.Layout, p.Planar, len(p.Buffers))
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (s *stretch) copy(r io.ReaderAt, p *Page) error {
 	for _, b := range p.Buffers {
 		page.BufferSizes = append(page.BufferSizes, b.Size)
 	}
-	if page.BufferOffsets, err = s.w.copyPage(r, p.Buffers); err != nil {
+	if page.BufferOffsets, err = s.w.copyPage(ctx, r, p.Buffers); err != nil {
 		return err
 	}
 	s.add(page)
@@ -104,13 +103,13 @@ func (s *stretch) copy(r io.ReaderAt, p *Page) error {
 
 // copyPage writes the buffers of a page that lie in r, and returns where each lies
 // now.
-func (w *Writer) copyPage(r io.ReaderAt, buffers []encoding.Buffer) ([]uint64, error) {
+func (w *Writer) copyPage(ctx context.Context, r readat.ReaderAt, buffers []encoding.Buffer) ([]uint64, error) {
 	piece := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(piece)
 	offsets := make([]uint64, len(buffers))
 	for i, b := range buffers {
 		var err error
-		if offsets[i], err = w.copyBuffer(r, b, piece); err != nil {
+		if offsets[i], err = w.copyBuffer(ctx, r, b, piece); err != nil {
 			return nil, err
 		}
 	}
@@ -118,11 +117,11 @@ func (w *Writer) copyPage(r io.ReaderAt, buffers []encoding.Buffer) ([]uint64, e
 }
 
 // copyBuffer copies one buffer through piece, which it may replace by a larger one.
-func (w *Writer) copyBuffer(r io.ReaderAt, b encoding.Buffer, piece *[]byte) (offset uint64, err error) {
+func (w *Writer) copyBuffer(ctx context.Context, r readat.ReaderAt, b encoding.Buffer, piece *[]byte) (offset uint64, err error) {
 	if b.Size <= maxCopyPiece {
 		// Whole, so that other columns can be written while this one is read.
 		*piece = slices.Grow((*piece)[:0], int(b.Size))[:b.Size]
-		if err := readInto(r, *piece, b.Offset); err != nil {
+		if err := readat.Full(ctx, r, *piece, b.Offset); err != nil {
 			return 0, err
 		}
 		w.mu.Lock()
@@ -138,24 +137,11 @@ func (w *Writer) copyBuffer(r io.ReaderAt, b encoding.Buffer, piece *[]byte) (of
 	offset = w.pos
 	for at := b.Offset; at < b.Offset+b.Size; at += maxCopyPiece {
 		part := (*piece)[:min(b.Offset+b.Size-at, maxCopyPiece)]
-		if err := readInto(r, part, at); err != nil {
+		if err := readat.Full(ctx, r, part, at); err != nil {
 			return 0, err // the column cannot be completed: what was written does no harm
 		}
 		w.write(part)
 	}
 	w.align()
 	return offset, w.err
-}
-
-// readInto fills p with what r has at offset.
-func readInto(r io.ReaderAt, p []byte, offset uint64) error {
-	n, err := r.ReadAt(p, int64(offset))
-	switch {
-	case n == len(p):
-		return nil // io.EOF may come together with all that was asked for
-	case err == nil || errors.Is(err, io.EOF):
-		return table.Corruptf("the file ends at %d, within a buffer", offset+uint64(n))
-	default:
-		return err
-	}
 }

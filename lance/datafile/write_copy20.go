@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"context"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -156,7 +157,7 @@ func (c *ColumnWriter) CopyBytes(src *Column, i int) (n uint64) {
 }
 
 // copy is CopyPage in format 2.0.
-func (a *arrayLeaf) copy(c *ColumnWriter, src *Column, i int) error {
+func (a *arrayLeaf) copy(ctx context.Context, c *ColumnWriter, src *Column, i int) error {
 	err := c.startCopy()
 	if err == nil {
 		err = a.cutHere(c)
@@ -173,7 +174,7 @@ func (a *arrayLeaf) copy(c *ColumnWriter, src *Column, i int) error {
 		for _, b := range p.Buffers {
 			page.BufferSizes = append(page.BufferSizes, b.Size)
 		}
-		if page.BufferOffsets, err = c.w.copyPage(src.file.r, p.Buffers); err != nil {
+		if page.BufferOffsets, err = c.w.copyPage(ctx, src.file.r, p.Buffers); err != nil {
 			return err
 		}
 		to.pages = append(to.pages, page)

@@ -15,6 +15,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // helpers do work in other goroutines, for as long as some of them have nothing to do.
@@ -89,9 +90,9 @@ func TestPagesEncodedAside(t *testing.T) {
 		for i := range want {
 			require.True(t, array.Equal(want[i], got[i]), "column %d", i)
 		}
-		a, err := datafile.Open(bytes.NewReader(alone.Bytes()), int64(alone.Len()), "alone")
+		a, err := datafile.Open(t.Context(), readat.Bytes(alone.Bytes()), int64(alone.Len()), "alone")
 		require.NoError(t, err)
-		b, err := datafile.Open(bytes.NewReader(helped.Bytes()), int64(helped.Len()), "helped")
+		b, err := datafile.Open(t.Context(), readat.Bytes(helped.Bytes()), int64(helped.Len()), "helped")
 		require.NoError(t, err)
 		for i := range a.NumColumns() {
 			x, _ := a.Column(i)

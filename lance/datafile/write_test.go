@@ -20,6 +20,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -256,7 +257,7 @@ func TestRowsLargerThanAPage(t *testing.T) {
 	var file bytes.Buffer
 	writeArrays(t, &file, datafile.V2_1, s, []arrow.Array{a}, 1000)
 	require.True(t, array.Equal(a, filetest.ReadArrays(t, file.Bytes())[0]))
-	f, err := datafile.Open(bytes.NewReader(file.Bytes()), int64(file.Len()), "test")
+	f, err := datafile.Open(t.Context(), readat.Bytes(file.Bytes()), int64(file.Len()), "test")
 	require.NoError(t, err)
 	c, err := f.Column(0)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	filepb "github.com/rehome-db/rehome/lance/internal/pb/file"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -31,7 +31,7 @@ func stockSchemas(t *testing.T) map[string]*schema.Schema {
 		for _, path := range files {
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)
-			f, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), path)
+			f, err := datafile.Open(t.Context(), readat.Bytes(raw), int64(len(raw)), path)
 			if errors.Is(err, table.ErrUnsupported) {
 				continue
 			}

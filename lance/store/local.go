@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // Local is a [Store] of files under a directory. Files are readable by all and
@@ -52,7 +54,11 @@ func (f *localFile) Size() int64 { return f.size }
 
 func (f *localFile) Token() string { return f.token }
 
-func (f *localFile) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+// ReadAt implements [readat.ReaderAt]. The system cannot be asked to give up a read of a
+// disk: a context that has ended stops the next one.
+func (f *localFile) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	return readat.Local(f.f).ReadAt(ctx, p, off)
+}
 
 func (f *localFile) Close() error { return f.f.Close() }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"path"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // Mem is a [Store] in memory, for tests and for tables that need not last.
@@ -63,9 +64,12 @@ func (m *Mem) get(ctx context.Context, name string) (memObject, error) {
 }
 
 type memFile struct {
-	bytes.Reader
+	readat.ReaderAt
+	size  int64
 	token string
 }
+
+func (f *memFile) Size() int64 { return f.size }
 
 func (f *memFile) Token() string { return f.token }
 
@@ -77,9 +81,7 @@ func (m *Mem) Open(ctx context.Context, name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &memFile{token: o.token()}
-	f.Reset(o.data)
-	return f, nil
+	return &memFile{ReaderAt: readat.Bytes(o.data), size: int64(len(o.data)), token: o.token()}, nil
 }
 
 // Stat implements [Store].

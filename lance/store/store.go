@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -22,7 +23,8 @@ var (
 // Store is an object store. Methods are safe for concurrent use.
 type Store interface {
 	// Open opens an object for reading; [table.ErrNotFound] if there is none. An
-	// open file stays readable after the object was deleted.
+	// open file stays readable after the object was deleted, and after ctx, which is
+	// that of the opening alone, has ended.
 	Open(ctx context.Context, name string) (File, error)
 
 	// Stat returns the object's size in bytes, or [table.ErrNotFound].
@@ -60,10 +62,10 @@ type Store interface {
 	ID() string
 }
 
-// File is an object opened for reading. ReadAt may be called concurrently; Close
-// may not be called while a read is under way.
+// File is an object opened for reading. ReadAt may be called concurrently, and a read
+// that waits ends with its context; Close may not be called while a read is under way.
 type File interface {
-	io.ReaderAt
+	readat.ReaderAt
 	io.Closer
 	Size() int64
 	// Token is [Info.Token] of what was opened.
@@ -123,17 +125,17 @@ func ReadAll(ctx context.Context, s Store, name string, limit int64) ([]byte, er
 		return nil, err
 	}
 	defer f.Close()
-	return ReadFile(f, name, limit)
+	return ReadFile(ctx, f, name, limit)
 }
 
 // ReadFile is [ReadAll] of an object that is open; name is for messages.
-func ReadFile(f File, name string, limit int64) ([]byte, error) {
+func ReadFile(ctx context.Context, f File, name string, limit int64) ([]byte, error) {
 	size := f.Size()
 	if size > limit {
 		return nil, table.Corruptf("store: %s is %d bytes, more than the %d that such an object may have", name, size, limit)
 	}
 	data := make([]byte, size)
-	if n, err := f.ReadAt(data, 0); n < len(data) {
+	if n, err := f.ReadAt(ctx, data, 0); n < len(data) {
 		return nil, ioError("read", name, err)
 	}
 	return data, nil

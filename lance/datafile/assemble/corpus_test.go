@@ -22,6 +22,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 func openFile(t testing.TB, path string) *datafile.File {
@@ -30,7 +31,7 @@ func openFile(t testing.TB, path string) *datafile.File {
 	t.Cleanup(func() { r.Close() })
 	st, err := r.Stat()
 	require.NoError(t, err)
-	f, err := datafile.Open(r, st.Size(), filepath.Base(path))
+	f, err := datafile.Open(t.Context(), readat.Local(r), st.Size(), filepath.Base(path))
 	require.NoError(t, err)
 	return f
 }

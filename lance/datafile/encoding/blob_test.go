@@ -11,6 +11,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -32,13 +33,13 @@ func blobPage(t *testing.T) (encoding.Page, []byte) {
 		return nil
 	}))
 	// The page's buffers follow the values.
-	raw, err := io.ReadAll(io.NewSectionReader(page.File, 0, 1<<20))
+	raw, err := io.ReadAll(readat.Section(t.Context(), page.File, 0, 1<<20))
 	require.NoError(t, err)
 	for i := range page.Buffers {
 		page.Buffers[i].Offset += uint64(len(values))
 	}
 	file := append(values, raw...)
-	page.File, page.Size = bytes.NewReader(file), uint64(len(file))
+	page.File, page.Size = readat.Bytes(file), uint64(len(file))
 	return page, file
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -53,7 +54,7 @@ func memoryPage(l *enc21pb.PageLayout, rows uint64, buffers ...[]byte) Page {
 		p.Buffers = append(p.Buffers, Buffer{uint64(len(all)), uint64(len(b))})
 		all = append(all, b...)
 	}
-	p.File = bytes.NewReader(all)
+	p.File = readat.Bytes(all)
 	return p
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level/leveltest"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -32,7 +33,7 @@ func stored(t require.TestingT, p encoding.EncodedPage) encoding.Page {
 		out.Buffers = append(out.Buffers, encoding.Buffer{Offset: uint64(file.Len()), Size: uint64(len(b))})
 		file.Write(b)
 	}
-	out.File = bytes.NewReader(file.Bytes())
+	out.File = readat.Bytes(file.Bytes())
 	if p.Planar != nil {
 		describePlanar(t, p, &out)
 		return out

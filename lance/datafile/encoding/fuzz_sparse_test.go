@@ -1,7 +1,7 @@
 package encoding_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -14,6 +14,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
+	"github.com/rehome-db/rehome/lance/readat"
 )
 
 // FuzzSparsePage decodes arbitrary pages of format 2.3, described by a layout as Lance
@@ -26,7 +27,7 @@ func FuzzSparsePage(f *testing.F) {
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		require.NoError(f, err)
-		file, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), path)
+		file, err := datafile.Open(context.Background(), readat.Bytes(raw), int64(len(raw)), path)
 		require.NoError(f, err)
 		for i, leaf := range file.Schema().Leaves() {
 			kind, ok := fuzzKind(leaf.Type)
@@ -53,7 +54,7 @@ func FuzzSparsePage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, layout []byte, planar bool, kind, shape byte, rows uint16, cuts, data []byte) {
-		p := encoding.Page{Rows: uint64(rows), File: bytes.NewReader(data), Size: uint64(len(data))}
+		p := encoding.Page{Rows: uint64(rows), File: readat.Bytes(data), Size: uint64(len(data))}
 		if !describe(&p, layout, planar) {
 			return
 		}

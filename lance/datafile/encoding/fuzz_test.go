@@ -1,7 +1,6 @@
 package encoding_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -78,7 +78,7 @@ func FuzzPage(f *testing.F) {
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		require.NoError(f, err)
-		file, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), path)
+		file, err := datafile.Open(context.Background(), readat.Bytes(raw), int64(len(raw)), path)
 		require.NoError(f, err)
 		for i, leaf := range file.Schema().Leaves() {
 			kind, ok := fuzzKind(leaf.Type)
@@ -104,7 +104,7 @@ func FuzzPage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, layout []byte, kind, shape byte, rows uint16, buffers uint8, a, b, c uint16, data []byte) {
-		p := encoding.Page{Layout: new(enc21pb.PageLayout), Rows: uint64(rows), File: bytes.NewReader(data), Size: uint64(len(data))}
+		p := encoding.Page{Layout: new(enc21pb.PageLayout), Rows: uint64(rows), File: readat.Bytes(data), Size: uint64(len(data))}
 		if proto.Unmarshal(layout, p.Layout) != nil {
 			return
 		}

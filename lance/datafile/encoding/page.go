@@ -2,12 +2,11 @@ package encoding
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	enc23pb "github.com/rehome-db/rehome/lance/internal/pb/enc23"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -23,7 +22,7 @@ type Page struct {
 	Rows uint64
 	// Buffers lie in File; whoever made the page has checked that they do.
 	Buffers []Buffer
-	File    io.ReaderAt
+	File    readat.ReaderAt
 	// Size is the file's. Only pages whose values lie elsewhere in it need it.
 	Size uint64
 }
@@ -67,19 +66,12 @@ func layersProto(in []level.Layer) []enc21pb.RepDefLayer {
 
 // read reads a buffer of the page, or a part of it, into dst's memory.
 func read(ctx context.Context, p Page, dst []byte, b Buffer) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if b.Size > 1<<40 {
 		return nil, table.Corruptf("encoding: a buffer of %d bytes", b.Size)
 	}
 	dst = resize(dst, int(b.Size))
-	n, err := p.File.ReadAt(dst, int64(b.Offset))
-	if n == len(dst) {
-		return dst, nil // ReadAt may report EOF together with all it was asked for
+	if err := readat.Full(ctx, p.File, dst, b.Offset); err != nil {
+		return nil, err
 	}
-	if errors.Is(err, io.EOF) || err == nil {
-		return nil, table.Corruptf("encoding: the file ends within a buffer of %d bytes at %d", b.Size, b.Offset)
-	}
-	return nil, err
+	return dst, nil
 }

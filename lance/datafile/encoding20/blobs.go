@@ -6,6 +6,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -63,7 +64,7 @@ func (v *blobs) appendTo(ctx context.Context, r *Reader, s *sink, lo, hi uint64)
 			if err := s.tooLong(size); err != nil {
 				return err
 			}
-			if err := readAt(ctx, r.source.File, s.extend(int(size)), at); err != nil {
+			if err := readat.Full(ctx, r.source.File, s.extend(int(size)), at); err != nil {
 				return err
 			}
 		}

@@ -2,12 +2,11 @@ package encoding20
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -108,7 +107,7 @@ func bufferOf(b *enc20pb.Buffer, p *Page) (encoding.Buffer, error) {
 }
 
 // load reads a compressed buffer.
-func (f *flat) load(ctx context.Context, file io.ReaderAt) error {
+func (f *flat) load(ctx context.Context, file readat.ReaderAt) error {
 	if f.scheme == "" || f.whole != nil {
 		return nil
 	}
@@ -116,7 +115,7 @@ func (f *flat) load(ctx context.Context, file io.ReaderAt) error {
 		return table.Unsupportedf("encoding: a compressed buffer of %d bytes", f.buffer.Size)
 	}
 	in := make([]byte, f.buffer.Size)
-	if err := readAt(ctx, file, in, f.buffer.Offset); err != nil {
+	if err := readat.Full(ctx, file, in, f.buffer.Offset); err != nil {
 		return err
 	}
 	out, err := encoding.Decompress(f.scheme, nil, in, f.limit)
@@ -147,7 +146,7 @@ func (f *flat) length() uint64 {
 
 // read fills dst with the bytes from the given one on. Of packed values these are those
 // of whole values.
-func (f *flat) read(ctx context.Context, file io.ReaderAt, dst []byte, from uint64) error {
+func (f *flat) read(ctx context.Context, file readat.ReaderAt, dst []byte, from uint64) error {
 	if err := f.load(ctx, file); err != nil {
 		return err
 	}
@@ -161,22 +160,7 @@ func (f *flat) read(ctx context.Context, file io.ReaderAt, dst []byte, from uint
 	if f.packing != nil {
 		return f.unpack(ctx, file, dst, from/(f.bits/8))
 	}
-	return readAt(ctx, file, dst, f.buffer.Offset+from)
-}
-
-// readAt fills dst, which the file is said to have.
-func readAt(ctx context.Context, file io.ReaderAt, dst []byte, offset uint64) error {
-	if err := ctx.Err(); err != nil || len(dst) == 0 {
-		return err
-	}
-	n, err := file.ReadAt(dst, int64(offset))
-	if n == len(dst) {
-		return nil // ReadAt may report EOF together with all it was asked for
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return table.Corruptf("encoding: the file ends within %d bytes at %d", len(dst), offset)
-	}
-	return err
+	return readat.Full(ctx, file, dst, f.buffer.Offset+from)
 }
 
 // appendBits appends the bits from lo to hi to the stream dst of have bits, by way

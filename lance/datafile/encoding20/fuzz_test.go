@@ -1,7 +1,6 @@
 package encoding20_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/encoding20"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -44,7 +44,7 @@ func FuzzPages(f *testing.F) {
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		require.NoError(f, err)
-		file, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), path)
+		file, err := datafile.Open(context.Background(), readat.Bytes(raw), int64(len(raw)), path)
 		require.NoError(f, err)
 		seeds += addSeeds(f, file, raw)
 	}
@@ -69,7 +69,7 @@ func FuzzPages(f *testing.F) {
 			from = to
 		}
 		leaf := encoding20.Leaf{Type: fuzzTypes[int(kind)%len(fuzzTypes)], Layers: flatOf, Dictionary: path&fuzzDictionary != 0}
-		source := encoding20.Source{File: bytes.NewReader(data), Size: uint64(len(data)), Rows: uint64(items),
+		source := encoding20.Source{File: readat.Bytes(data), Size: uint64(len(data)), Rows: uint64(items),
 			Pages: pages[1:], Blob: path&fuzzBlob != 0}
 		if path&fuzzList != 0 {
 			leaf.Layers, source.Rows, source.Lists = listOf, uint64(lists), [][]encoding20.Page{pages[:1]}

@@ -3,10 +3,10 @@ package encoding20
 import (
 	"context"
 	"encoding/binary"
-	"io"
 
 	"github.com/rehome-db/rehome/lance/datafile/fastlanes"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -71,7 +71,7 @@ func (p *packing) most(size uint64) uint64 {
 }
 
 // unpack fills dst with values from the given one on.
-func (f *flat) unpack(ctx context.Context, file io.ReaderAt, dst []byte, from uint64) error {
+func (f *flat) unpack(ctx context.Context, file readat.ReaderAt, dst []byte, from uint64) error {
 	n := uint64(len(dst)) / (f.bits / 8)
 	if n == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (f *flat) unpack(ctx context.Context, file io.ReaderAt, dst []byte, from ui
 	// Filled up, so that the last value can be read as a word and a byte, too.
 	f.raw = resize(f.raw, int(end-first)+9)
 	clear(f.raw[end-first:])
-	if err := readAt(ctx, file, f.raw[:end-first], f.buffer.Offset+first); err != nil {
+	if err := readat.Full(ctx, file, f.raw[:end-first], f.buffer.Offset+first); err != nil {
 		return err
 	}
 	unused := 64 - p.width
@@ -112,11 +112,11 @@ func (f *flat) unpack(ctx context.Context, file io.ReaderAt, dst []byte, from ui
 }
 
 // unpackBlocks is unpack for n values that are stored in blocks.
-func (f *flat) unpackBlocks(ctx context.Context, file io.ReaderAt, dst []byte, from, n uint64) error {
+func (f *flat) unpackBlocks(ctx context.Context, file readat.ReaderAt, dst []byte, from, n uint64) error {
 	p, w := f.packing, f.bits/8
 	first, end := from/blockValues, (from+n+blockValues-1)/blockValues
 	f.raw = resize(f.raw, int((end-first)*p.blockBytes()))
-	if err := readAt(ctx, file, f.raw, f.buffer.Offset+first*p.blockBytes()); err != nil {
+	if err := readat.Full(ctx, file, f.raw, f.buffer.Offset+first*p.blockBytes()); err != nil {
 		return err
 	}
 	f.unpacked = resize(f.unpacked, int(blockValues*w))

@@ -2,12 +2,12 @@ package encoding20
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/rehome-db/rehome/lance/datafile/encoding"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -42,7 +42,7 @@ type Leaf struct {
 
 // Source is the columns of a leaf's path.
 type Source struct {
-	File io.ReaderAt
+	File readat.ReaderAt
 	Size uint64 // of the file
 	Rows uint64
 	// Lists are the pages of the columns of lists, outermost first.

@@ -1,7 +1,6 @@
 package encoding20_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/encoding20"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc20pb "github.com/rehome-db/rehome/lance/internal/pb/enc20"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -79,7 +79,7 @@ func (f *testFile) page(first, values uint64, e *enc20pb.ArrayEncoding, buffers 
 }
 
 func (f *testFile) source(rows uint64, pages []encoding20.Page, lists ...[]encoding20.Page) encoding20.Source {
-	return encoding20.Source{File: bytes.NewReader(f.data), Size: uint64(len(f.data)), Rows: rows, Lists: lists, Pages: pages}
+	return encoding20.Source{File: readat.Bytes(f.data), Size: uint64(len(f.data)), Rows: rows, Lists: lists, Pages: pages}
 }
 
 // readAll reads all rows, checking that blocks are sound.

@@ -1,7 +1,6 @@
 package filetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 )
 
@@ -43,7 +43,7 @@ func Append(t require.TestingT, w *datafile.Writer, s *schema.Schema, arrays []a
 // Read reads a file of format 2.1 or later, and returns the arrays of each top-level
 // column, in the order of their rows.
 func Read(t require.TestingT, raw []byte) [][]arrow.Array {
-	f, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), "test")
+	f, err := datafile.Open(context.Background(), readat.Bytes(raw), int64(len(raw)), "test")
 	require.NoError(t, err)
 	var sources []assemble.Source
 	for i, leaf := range f.Schema().Leaves() {

@@ -23,6 +23,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/filetest"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
+	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -47,7 +48,7 @@ func wholeStructs(f arrow.Field) arrow.Field {
 
 // readFile20 reads a file of format 2.0 back, some rows of it if ranges are given.
 func readFile20(t require.TestingT, raw []byte, limits encoding.Limits, ranges []datafile.Range) [][]arrow.Array {
-	f, err := datafile.Open(bytes.NewReader(raw), int64(len(raw)), "test")
+	f, err := datafile.Open(context.Background(), readat.Bytes(raw), int64(len(raw)), "test")
 	require.NoError(t, err)
 	require.Equal(t, datafile.V2_0, f.Version())
 	f = f.WithLimits(limits)

@@ -171,9 +171,9 @@ type file struct {
 	name string
 }
 
-func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	err = f.s.run(Read, f.name, func() error {
-		n, err = f.File.ReadAt(p, off)
+		n, err = f.File.ReadAt(ctx, p, off)
 		return err
 	})
 	return n, err
