@@ -9,6 +9,14 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// packBlock is the number of values of a FastLanes block (package fastlanes), which is
+// always whole: one that is not full is filled up with zeros.
+const packBlock = 1024
+
+// packBytes returns the bytes of a block of values of so many bits.
+func packBytes(width int) int { return packBlock / 8 * width }
+
+// packedWidth checks the width of values before they are packed.
 func packedWidth(declared uint64, bits int) error {
 	if declared != uint64(bits) {
 		return table.Corruptf("encoding: bit-packed values of %d bits, want %d", declared, bits)
@@ -25,17 +33,17 @@ func describeInlineBitpacking(bits int) *enc21pb.CompressiveEncoding {
 		InlineBitpacking: &enc21pb.InlineBitpacking{UncompressedBitsPerValue: uint64(bits)}}}
 }
 
-// inlineBitpacking is one word that says the width, then one FastLanes block.
-type inlineBitpacking struct {
+// inlineDecoder is one word that says the width, then one FastLanes block.
+type inlineDecoder struct {
 	bits  int
 	whole []byte
 }
 
-func (*inlineBitpacking) buffers() int { return 1 }
+func (*inlineDecoder) buffers() int { return 1 }
 
-func (d *inlineBitpacking) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
+func (d *inlineDecoder) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
 	in, word := bufs[0], d.bits/8
-	if n > 1024 || len(in) < word {
+	if n > packBlock || len(in) < word {
 		return dst, table.Corruptf("encoding: a bit-packed chunk of %d values in %d bytes", n, len(in))
 	}
 	width := loadWord(in, word)
@@ -45,41 +53,51 @@ func (d *inlineBitpacking) decode(dst []byte, n int, bufs [][]byte) ([]byte, err
 	return unpackTo(dst, in[word:], d.bits, int(width), n, &d.whole)
 }
 
-// bitpackCodec packs 1024 values to the bits that the largest of them needs.
-type bitpackCodec struct {
+// inlineBytes returns what values take packed.
+func inlineBytes(data []byte, bits int) (n int) {
+	w := bits / 8
+	for at := 0; at < len(data); at += packBlock * w {
+		n += w + packBytes(fastlanes.Width(data[at:min(at+packBlock*w, len(data))], bits))
+	}
+	return n
+}
+
+// inlineEncoder packs a block of values to the bits that the largest of them needs.
+type inlineEncoder struct {
 	data    []byte
 	bits    int
 	scratch *[]byte
 }
 
-func (c *bitpackCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+func (c *inlineEncoder) describe() (*enc21pb.CompressiveEncoding, int) {
 	return describeInlineBitpacking(c.bits), 1
 }
 
-// A chunk of wide 64-bit values takes 8 KiB and a little.
-func (c *bitpackCodec) limits() (int, int) { return 1024, 2 * fixedChunkBytes }
+// limits: a chunk is one block. Of wide 64-bit values it takes 8 KiB and a little, which is
+// to be no reason to halve it.
+func (c *inlineEncoder) limits() (int, int) { return packBlock, 2 * fixedChunkBytes }
 
-func (c *bitpackCodec) values(from, to int) []byte { return c.data[from*c.bits/8 : to*c.bits/8] }
+func (c *inlineEncoder) values(from, to int) []byte { return c.data[from*c.bits/8 : to*c.bits/8] }
 
-func (c *bitpackCodec) size(from, to int) int {
-	return c.bits/8 + 128*fastlanes.Width(c.values(from, to), c.bits)
+func (c *inlineEncoder) size(from, to int) int {
+	return c.bits/8 + packBytes(fastlanes.Width(c.values(from, to), c.bits))
 }
 
-func (c *bitpackCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *inlineEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	in := c.values(from, to)
 	width := fastlanes.Width(in, c.bits)
-	if to-from < 1024 {
+	if to-from < packBlock {
 		*c.scratch = append((*c.scratch)[:0], in...)
-		*c.scratch = append(*c.scratch, make([]byte, 1024*c.bits/8-len(in))...)
+		*c.scratch = append(*c.scratch, make([]byte, packBlock*c.bits/8-len(in))...)
 		in = *c.scratch
 	}
 	var header [8]byte
 	binary.LittleEndian.PutUint64(header[:], uint64(width))
 	dst = append(dst, header[:c.bits/8]...)
 	have := len(dst)
-	dst = append(dst, make([]byte, 128*width)...)
+	dst = append(dst, make([]byte, packBytes(width))...)
 	fastlanes.Pack(dst[have:], in, c.bits, width)
-	return padTo(dst, alignment, chunkPad), append(sizes, c.bits/8+128*width)
+	return padTo(dst, alignment, chunkPad), append(sizes, c.bits/8+packBytes(width))
 }
 
 func describeOutOfLineBitpacking(bits, width int) *enc21pb.CompressiveEncoding {
@@ -87,7 +105,7 @@ func describeOutOfLineBitpacking(bits, width int) *enc21pb.CompressiveEncoding {
 		OutOfLineBitpacking: &enc21pb.OutOfLineBitpacking{UncompressedBitsPerValue: uint64(bits), Values: describeFlat(width)}}}
 }
 
-func compileOutOfLine(c *enc21pb.OutOfLineBitpacking, e *enc21pb.CompressiveEncoding, bits int) (*outOfLine, error) {
+func compileOutOfLine(c *enc21pb.OutOfLineBitpacking, e *enc21pb.CompressiveEncoding, bits int) (*outOfLineDecoder, error) {
 	if err := packedWidth(c.GetUncompressedBitsPerValue(), bits); err != nil {
 		return nil, err
 	}
@@ -99,27 +117,27 @@ func compileOutOfLine(c *enc21pb.OutOfLineBitpacking, e *enc21pb.CompressiveEnco
 	if width > uint64(bits) {
 		return nil, table.Corruptf("encoding: values of %d bits packed into %d", bits, width)
 	}
-	return &outOfLine{bits: bits, width: int(width)}, nil
+	return &outOfLineDecoder{bits: bits, width: int(width)}, nil
 }
 
-// outOfLine is whole FastLanes blocks of one width, and a tail: one more block,
+// outOfLineDecoder is whole FastLanes blocks of one width, and a tail: one more block,
 // or plain words if that is shorter.
-type outOfLine struct {
+type outOfLineDecoder struct {
 	bits, width int
 	spare       []byte
 }
 
-func (*outOfLine) buffers() int { return 1 }
+func (*outOfLineDecoder) buffers() int { return 1 }
 
-func (d *outOfLine) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
-	in, block := bufs[0], 128*d.width
-	whole, tail := n/1024, n%1024
+func (d *outOfLineDecoder) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
+	in, block := bufs[0], packBytes(d.width)
+	whole, tail := n/packBlock, n%packBlock
 	if d.width > 0 && whole > len(in)/block || d.width == 0 && n > maxZeros {
 		return dst, table.Corruptf("encoding: %d bytes for %d values of %d bits", len(in), n, d.width)
 	}
 	for range whole {
 		var err error
-		if dst, err = unpackTo(dst, in, d.bits, d.width, 1024, &d.spare); err != nil {
+		if dst, err = unpackTo(dst, in, d.bits, d.width, packBlock, &d.spare); err != nil {
 			return dst, err
 		}
 		in = in[block:]
@@ -136,32 +154,32 @@ func (d *outOfLine) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
 // maxZeros bounds how many values of no bits are taken on trust.
 const maxZeros = 1 << 20
 
-// packedLevels packs blocks of 1024 levels to width bits each. A tail that would
+// outOfLineLevels packs blocks of levels to width bits each. A tail that would
 // be no smaller packed stays raw, and a tail that would be as large packed as raw
 // has to: readers tell the two apart by the size.
-type packedLevels struct {
+type outOfLineLevels struct {
 	width   int
 	scratch *[]byte
 }
 
-func (p packedLevels) describe() *enc21pb.CompressiveEncoding {
+func (p outOfLineLevels) describe() *enc21pb.CompressiveEncoding {
 	return describeOutOfLineBitpacking(16, p.width)
 }
 
-func (p packedLevels) size(levels []uint16) int { return packedSize(len(levels), p.width) }
+func (p outOfLineLevels) size(levels []uint16) int { return packedSize(len(levels), p.width) }
 
-func (p packedLevels) append(dst []byte, levels []uint16) []byte {
+func (p outOfLineLevels) append(dst []byte, levels []uint16) []byte {
 	for len(levels) > 0 {
-		n := min(len(levels), 1024)
-		if 2*n <= 128*p.width && n < 1024 {
+		n := min(len(levels), packBlock)
+		if 2*n <= packBytes(p.width) && n < packBlock {
 			return appendUint16s(dst, levels)
 		}
 		in := appendUint16s((*p.scratch)[:0], levels[:n])
-		for len(in) < 2048 {
+		for len(in) < 2*packBlock {
 			in = append(in, 0)
 		}
 		have := len(dst)
-		dst = append(dst, make([]byte, 128*p.width)...)
+		dst = append(dst, make([]byte, packBytes(p.width))...)
 		fastlanes.Pack(dst[have:], in, 16, p.width)
 		*p.scratch = in
 		levels = levels[n:]
@@ -169,8 +187,8 @@ func (p packedLevels) append(dst []byte, levels []uint16) []byte {
 	return dst
 }
 
-// packSequence packs blocks of 1024 numbers to the bits that the largest takes. A tail
-// is packed like [packedLevels] packs one.
+// packSequence packs blocks of numbers to the bits that the largest takes. A tail
+// is packed like [outOfLineLevels] packs one.
 func packSequence(values []uint64, largest uint64) (*enc21pb.CompressiveEncoding, []byte) {
 	width := bits.Len64(largest)
 	if width == 64 {
@@ -179,34 +197,35 @@ func packSequence(values []uint64, largest uint64) (*enc21pb.CompressiveEncoding
 	width = max(width, 1)
 	var out, in []byte
 	for rest := values; len(rest) > 0; {
-		n := min(len(rest), 1024)
-		if 8*n <= 128*width && n < 1024 {
+		n := min(len(rest), packBlock)
+		if 8*n <= packBytes(width) && n < packBlock {
 			out = appendUint64s(out, rest)
 			break
 		}
 		in = appendUint64s(in[:0], rest[:n])
-		in = append(in, make([]byte, 8192-len(in))...)
+		in = append(in, make([]byte, 8*packBlock-len(in))...)
 		have := len(out)
-		out = append(out, make([]byte, 128*width)...)
+		out = append(out, make([]byte, packBytes(width))...)
 		fastlanes.Pack(out[have:], in, 64, width)
 		rest = rest[n:]
 	}
 	return describeOutOfLineBitpacking(64, width), out
 }
 
+// packedSize returns the bytes of n levels of so many bits, see [outOfLineLevels].
 func packedSize(n, width int) int {
-	whole, tail := n/1024, n%1024
-	return whole*128*width + min(2*tail, 128*width)
+	whole, tail := n/packBlock, n%packBlock
+	return whole*packBytes(width) + min(2*tail, packBytes(width))
 }
 
 // unpackTo appends the first n values of a FastLanes block.
 func unpackTo(dst, in []byte, bits, width, n int, spare *[]byte) ([]byte, error) {
 	have := len(dst)
-	if n == 1024 {
-		dst = extend(dst, 128*bits)
+	if n == packBlock {
+		dst = extend(dst, packBytes(bits))
 		return dst, fastlanes.Unpack(dst[have:], in, bits, width)
 	}
-	*spare = resize(*spare, 128*bits)
+	*spare = resize(*spare, packBytes(bits))
 	if err := fastlanes.Unpack(*spare, in, bits, width); err != nil {
 		return dst, err
 	}

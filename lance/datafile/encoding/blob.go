@@ -192,13 +192,14 @@ func (e *Encoder) EncodeBlobs(b *level.Block, emit func(EncodedPage) error) erro
 	}
 	inner := &level.Block{Type: descriptions, Rows: b.Rows, Layers: []level.Layer{level.AllValidItem},
 		Values: level.Values{N: b.Rows, Data: data}}
-	page, at, err := e.packedPage(inner, e.levels(inner))
+	out, err := e.packedPage(inner, e.levels(inner))
 	if err != nil {
 		return err
 	}
-	if at != nil {
+	if out.cut != nil {
 		return table.Unsupportedf("encoding: a blob page of %d rows fits no page", b.Rows)
 	}
+	page := out.page
 	page.Rows = b.Rows
 	page.Layout = &enc21pb.PageLayout{Layout: &enc21pb.PageLayout_Blob{
 		Blob: &enc21pb.BlobLayout{InnerLayout: page.Layout, Layers: layersProto(b.Layers)}}}

@@ -10,12 +10,12 @@ func describeByteStreamSplit(bits int) *enc21pb.CompressiveEncoding {
 		ByteStreamSplit: &enc21pb.ByteStreamSplit{Values: describeFlat(bits)}}}
 }
 
-// byteStreamSplit stores byte j of every value together.
-type byteStreamSplit struct{ width int }
+// byteStreamSplitDecoder stores byte j of every value together.
+type byteStreamSplitDecoder struct{ width int }
 
-func (byteStreamSplit) buffers() int { return 1 }
+func (byteStreamSplitDecoder) buffers() int { return 1 }
 
-func (d byteStreamSplit) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
+func (d byteStreamSplitDecoder) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
 	in, w := bufs[0], d.width
 	if n > len(in)/w {
 		return dst, table.Corruptf("encoding: %d bytes for %d values of %d bytes", len(in), n, w)
@@ -31,14 +31,14 @@ func (d byteStreamSplit) decode(dst []byte, n int, bufs [][]byte) ([]byte, error
 	return dst, nil
 }
 
-// splitCodec stores byte 0 of all values of a chunk, then byte 1 of all, and so on.
-type splitCodec struct{ flatCodec }
+// byteStreamSplitEncoder stores byte 0 of all values of a chunk, then byte 1 of all, and so on.
+type byteStreamSplitEncoder struct{ flatEncoder }
 
-func (c *splitCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+func (c *byteStreamSplitEncoder) describe() (*enc21pb.CompressiveEncoding, int) {
 	return describeByteStreamSplit(c.bits), 1
 }
 
-func (c *splitCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *byteStreamSplitEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	w, n, have := c.bits/8, to-from, len(dst)
 	dst = append(dst, make([]byte, n*w)...)
 	out, in := dst[have:], c.data[from*w:to*w]

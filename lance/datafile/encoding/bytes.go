@@ -7,6 +7,7 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// loadWord reads a number of 1, 2, 4 or 8 bytes.
 func loadWord(b []byte, bytes int) uint64 {
 	switch bytes {
 	case 1:
@@ -17,6 +18,20 @@ func loadWord(b []byte, bytes int) uint64 {
 		return uint64(binary.LittleEndian.Uint32(b))
 	default:
 		return binary.LittleEndian.Uint64(b)
+	}
+}
+
+// storeWord writes a number of 1, 2, 4 or 8 bytes.
+func storeWord(b []byte, bytes int, v uint64) {
+	switch bytes {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
 	}
 }
 

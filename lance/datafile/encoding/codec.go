@@ -1,7 +1,6 @@
 package encoding
 
 import (
-	"github.com/rehome-db/rehome/lance/datafile/fastlanes"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	enc21pb "github.com/rehome-db/rehome/lance/internal/pb/enc21"
 	"github.com/rehome-db/rehome/table"
@@ -32,8 +31,8 @@ type valueDecoder interface {
 	appendTo(s *sink, n int, bufs [][]byte) error
 }
 
-// valueCodec encodes the value slots of a page chunk by chunk.
-type valueCodec interface {
+// valueEncoder encodes the value slots of a page chunk by chunk.
+type valueEncoder interface {
 	// describe returns the encoding and how many buffers a chunk has.
 	describe() (*enc21pb.CompressiveEncoding, int)
 	// limits returns the most slots of a chunk, and the bytes to stay below if
@@ -91,7 +90,7 @@ func compileFixed(e *enc21pb.CompressiveEncoding, bits int, f form, limit, depth
 		if err := packedWidth(c.InlineBitpacking.GetUncompressedBitsPerValue(), bits); err != nil {
 			return nil, err
 		}
-		return &inlineBitpacking{bits: bits}, nil
+		return &inlineDecoder{bits: bits}, nil
 	case *enc21pb.CompressiveEncoding_OutOfLineBitpacking:
 		if f != inBlock {
 			return nil, unsupported(e)
@@ -110,7 +109,7 @@ func compileFixed(e *enc21pb.CompressiveEncoding, bits int, f form, limit, depth
 		if err := flatWidth(flat.Flat, bits); err != nil {
 			return nil, err
 		}
-		return byteStreamSplit{bits / 8}, nil
+		return byteStreamSplitDecoder{bits / 8}, nil
 	case *enc21pb.CompressiveEncoding_General:
 		if err := checkScheme(c.General.GetCompression()); err != nil {
 			return nil, err
@@ -184,65 +183,46 @@ func (d *fixedValues) appendTo(s *sink, n int, bufs [][]byte) error {
 	return err
 }
 
-const (
-	// fixedChunkBytes and stringChunkBytes are what chunks of fixed-width values
-	// and of strings are kept below: reading one row decodes a chunk.
-	fixedChunkBytes  = 8*1024 - 6
-	stringChunkBytes = 4 * 1024
-	// runChunkSlots is lower than maxChunkSlots because Lance up to 8 misread
-	// run-length chunks of 4096 values.
-	runChunkSlots = 2048
-
-	// Strings are worth a symbol table from these sizes on.
-	minSymbolBytes = 32 * 1024
-	minSymbolWidth = 5
-	// A symbol table costs 2312 bytes and time: it has to save this much.
-	maxSymbolRatio = 0.95
-)
-
-// chooseCodec returns the codec that makes the values of b smallest.
-func (e *Encoder) chooseCodec(b *level.Block) (valueCodec, error) {
+// chooseEncoder returns the codec that makes the values of b smallest.
+func (e *Encoder) chooseEncoder(b *level.Block) (valueEncoder, error) {
 	v := &b.Values
 	switch b.Type.Kind {
 	case level.Variable:
-		return e.wrap(e.stringCodec(b)), nil
+		return e.wrap(e.stringEncoder(b)), nil
 	case level.FixedList:
 		levels, err := e.listLevels(b)
 		if err != nil {
 			return nil, err
 		}
-		return e.wrap(&fixedListCodec{levels: levels, typ: b.Type, data: v.Data, valid: v.ItemValid}), nil
+		return e.wrap(&fixedListEncoder{levels: levels, typ: b.Type, data: v.Data, valid: v.ItemValid}), nil
 	default:
-		return e.wrap(e.fixedCodec(v.Data, v.N, b.Type.Bits)), nil
+		return e.wrap(e.fixedEncoder(v.Data, v.N, b.Type.Bits)), nil
 	}
 }
 
-// fixedCodec chooses between storing values as they are, packing them to the bits
-// that each 1024 need, and storing runs.
-func (e *Encoder) fixedCodec(data []byte, n, bits int) valueCodec {
-	flat := &flatCodec{data: data, bits: bits}
+// fixedEncoder chooses between storing values as they are, packing them to the bits
+// that each block of them needs, and storing runs.
+func (e *Encoder) fixedEncoder(data []byte, n, bits int) valueEncoder {
+	flat := &flatEncoder{data: data, bits: bits}
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 || e.opts.Compression == "none" {
 		return flat
 	}
 	w := bits / 8
 	data = data[:n*w]
-	packed := 0
-	for at := 0; at < len(data); at += 1024 * w {
-		packed += w + 128*fastlanes.Width(data[at:min(at+1024*w, len(data))], bits)
-	}
-	// Runs are the slowest to read and have to be worth it.
-	limit := min(packed, len(data)) * 9 / 10 / (w + 1)
+	packed := inlineBytes(data, bits)
+	// A run takes its value and a byte for its length.
+	mostRuns := min(packed, len(data)) * maxRunPercent / 100 / (w + 1)
 	if most := e.opts.RunThreshold; most > 0 {
-		limit = min(limit, int(float64(n)*most))
+		mostRuns = min(mostRuns, int(float64(n)*most))
 	}
 	if e.opts.SplitBytes && (bits == 32 || bits == 64) && (e.opts.Compression == "lz4" || e.opts.Compression == "zstd") {
-		return &splitCodec{flatCodec{data: data, bits: bits}}
+		return &byteStreamSplitEncoder{flatEncoder{data: data, bits: bits}}
 	}
 	switch {
-	case countRuns(data, w, limit)+n/255+n/runChunkSlots < limit:
-		return &runCodec{data: data, bits: bits}
+	case countRuns(data, w, mostRuns)+moreRuns(n) < mostRuns:
+		return &rleEncoder{data: data, bits: bits}
 	case packed < len(data):
-		return &bitpackCodec{data: data, bits: bits, scratch: &e.scratch}
+		return &inlineEncoder{data: data, bits: bits, scratch: &e.scratch}
 	default:
 		return flat
 	}

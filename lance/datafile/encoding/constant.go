@@ -94,7 +94,7 @@ func (c *constant) run(ctx context.Context, d *Decoder, p Page, e *emitter) erro
 	s := &d.out
 	s.begin(d.typ, c.path)
 	if c.rep.count > 0 || c.def.count > 0 {
-		return c.runLevels(ctx, d, p, e, value)
+		return c.rleLevels(ctx, d, p, e, value)
 	}
 	e.row = e.from
 	for !e.done() {
@@ -147,8 +147,8 @@ func (c *constant) fill(s *sink, value []byte, n int) {
 	s.v.N += n
 }
 
-// runLevels decodes all levels of the page at once and cuts them into blocks.
-func (c *constant) runLevels(ctx context.Context, d *Decoder, p Page, e *emitter, value []byte) error {
+// rleLevels decodes all levels of the page at once and cuts them into blocks.
+func (c *constant) rleLevels(ctx context.Context, d *Decoder, p Page, e *emitter, value []byte) error {
 	rep, err := c.rep.read(ctx, d, p)
 	if err != nil {
 		return err

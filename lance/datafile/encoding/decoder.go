@@ -11,9 +11,6 @@ import (
 const (
 	// maxEncodingDepth bounds how deep encodings are nested; writers use three.
 	maxEncodingDepth = 8
-	// maxChunkValues bounds the values of a mini-block chunk. The format's four
-	// bits of exponent allow 2^15 in all but the last, writers use 2^12.
-	maxChunkValues = 1 << 16
 	// maxRows bounds the rows of a page, as fragments are bounded.
 	maxRows = 1 << 32
 )
@@ -111,7 +108,7 @@ func (d *Decoder) plan(p Page) (plan, error) {
 		return nil, table.Corruptf("encoding: a page of %d rows", p.Rows)
 	}
 	if p.Planar != nil {
-		return d.planSparse23(p.Planar, p)
+		return d.planSparse(p.Planar, p)
 	}
 	switch l := p.Layout.GetLayout().(type) {
 	case *enc21pb.PageLayout_MiniBlock:
@@ -123,7 +120,7 @@ func (d *Decoder) plan(p Page) (plan, error) {
 	case *enc21pb.PageLayout_Blob:
 		return d.planBlob(l.Blob, p)
 	case *enc21pb.PageLayout_Sparse:
-		return d.planSparse21(l.Sparse, p)
+		return d.planEarlySparse(l.Sparse, p)
 	default:
 		return nil, table.Unsupportedf("encoding: the page has a layout that is not known")
 	}

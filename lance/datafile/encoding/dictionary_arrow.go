@@ -59,7 +59,7 @@ func (e *Encoder) addDistinct(items []string) error {
 
 // arrowDictionary returns a codec of indices, and the dictionary. Null slots have
 // the index of whatever came before.
-func (e *Encoder) arrowDictionary(b *level.Block, l *levels) (valueCodec, *dictionaryPage, error) {
+func (e *Encoder) arrowDictionary(b *level.Block, l *levels) (valueEncoder, *dictionaryPage, error) {
 	if e.indexOf == nil {
 		e.indexOf = make(map[string]uint32)
 	}
@@ -97,5 +97,5 @@ func (e *Encoder) arrowDictionary(b *level.Block, l *levels) (valueCodec, *dicti
 	if err := e.addDistinct(items); err != nil {
 		return nil, nil, err
 	}
-	return e.wrap(e.fixedCodec(e.indices, n, e.opts.IndexBits)), e.dictionaryPage(b.Type, items), nil
+	return e.wrap(e.fixedEncoder(e.indices, n, e.opts.IndexBits)), e.dictionaryPage(b.Type, items), nil
 }

@@ -227,16 +227,16 @@ func (e *Encoder) listLevels(b *level.Block) ([]listLevel, error) {
 	return levels, nil
 }
 
-// fixedListCodec stores lists of a fixed number of items as they are, after a
+// fixedListEncoder stores lists of a fixed number of items as they are, after a
 // bitmap for each level that has nulls.
-type fixedListCodec struct {
+type fixedListEncoder struct {
 	levels []listLevel
 	typ    level.Type
 	data   []byte
 	valid  []byte
 }
 
-func (c *fixedListCodec) describe() (*enc21pb.CompressiveEncoding, int) {
+func (c *fixedListEncoder) describe() (*enc21pb.CompressiveEncoding, int) {
 	buffers := 1
 	for _, l := range c.levels {
 		if l.validity {
@@ -246,9 +246,9 @@ func (c *fixedListCodec) describe() (*enc21pb.CompressiveEncoding, int) {
 	return describeFixedList(c.levels, c.typ.Bits), buffers
 }
 
-func (c *fixedListCodec) limits() (int, int) { return maxChunkSlots, fixedChunkBytes }
+func (c *fixedListEncoder) limits() (int, int) { return maxChunkSlots, fixedChunkBytes }
 
-func (c *fixedListCodec) size(from, to int) int {
+func (c *fixedListEncoder) size(from, to int) int {
 	n := ((to-from)*c.typ.ValueBits() + 7) / 8
 	for _, l := range c.levels {
 		if l.validity {
@@ -258,7 +258,7 @@ func (c *fixedListCodec) size(from, to int) int {
 	return n
 }
 
-func (c *fixedListCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *fixedListEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	at := 0 // of the level in a value's validity
 	for _, l := range c.levels {
 		if l.validity {
@@ -274,7 +274,7 @@ func (c *fixedListCodec) append(dst []byte, sizes []int, from, to int) ([]byte, 
 }
 
 // appendValidity appends one level's bits of the values [from, to).
-func (c *fixedListCodec) appendValidity(dst []byte, l listLevel, at, from, to int) []byte {
+func (c *fixedListEncoder) appendValidity(dst []byte, l listLevel, at, from, to int) []byte {
 	width := c.typ.ValidBits()
 	if l.elements == width {
 		return appendBitRange(dst, c.valid, from*width, to*width)

@@ -32,19 +32,19 @@ func (f flatDecoder) decode(dst []byte, n int, bufs [][]byte) ([]byte, error) {
 	return append(dst, bufs[0][:need]...), nil
 }
 
-// flatCodec stores values as they are.
-type flatCodec struct {
+// flatEncoder stores values as they are.
+type flatEncoder struct {
 	data []byte
 	bits int
 }
 
-func (c *flatCodec) describe() (*enc21pb.CompressiveEncoding, int) { return describeFlat(c.bits), 1 }
+func (c *flatEncoder) describe() (*enc21pb.CompressiveEncoding, int) { return describeFlat(c.bits), 1 }
 
-func (c *flatCodec) limits() (int, int) { return maxChunkSlots, fixedChunkBytes }
+func (c *flatEncoder) limits() (int, int) { return maxChunkSlots, fixedChunkBytes }
 
-func (c *flatCodec) size(from, to int) int { return ((to-from)*c.bits + 7) / 8 }
+func (c *flatEncoder) size(from, to int) int { return ((to-from)*c.bits + 7) / 8 }
 
-func (c *flatCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *flatEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	dst = appendBitRange(dst, c.data, from*c.bits, to*c.bits)
 	return padTo(dst, alignment, chunkPad), append(sizes, c.size(from, to))
 }

@@ -69,26 +69,26 @@ func (d *generalStrings) decode(n int, bufs [][]byte) (stringView, error) {
 
 // wrap puts the general compression that the column asks for, if any, around a
 // codec.
-func (e *Encoder) wrap(inner valueCodec) valueCodec {
+func (e *Encoder) wrap(inner valueEncoder) valueEncoder {
 	switch e.opts.Compression {
 	case "lz4":
-		return &generalCodec{valueCodec: inner, e: e, scheme: enc21pb.BufferCompression_LZ4}
+		return &generalEncoder{valueEncoder: inner, e: e, scheme: enc21pb.BufferCompression_LZ4}
 	case "zstd":
-		return &generalCodec{valueCodec: inner, e: e, scheme: enc21pb.BufferCompression_ZSTD}
+		return &generalEncoder{valueEncoder: inner, e: e, scheme: enc21pb.BufferCompression_ZSTD}
 	default:
 		return inner
 	}
 }
 
-// generalCodec compresses the first buffer of every chunk of another codec.
-type generalCodec struct {
-	valueCodec
+// generalEncoder compresses the first buffer of every chunk of another codec.
+type generalEncoder struct {
+	valueEncoder
 	e      *Encoder
 	scheme enc21pb.BufferCompression_Scheme
 }
 
-func (c *generalCodec) describe() (*enc21pb.CompressiveEncoding, int) {
-	inner, buffers := c.valueCodec.describe()
+func (c *generalEncoder) describe() (*enc21pb.CompressiveEncoding, int) {
+	inner, buffers := c.valueEncoder.describe()
 	scheme := &enc21pb.BufferCompression{Scheme: c.scheme}
 	if c.scheme == enc21pb.BufferCompression_ZSTD && c.e.opts.CompressionLevel > 0 {
 		level := int32(c.e.opts.CompressionLevel)
@@ -97,15 +97,23 @@ func (c *generalCodec) describe() (*enc21pb.CompressiveEncoding, int) {
 	return describeGeneral(scheme, inner), buffers
 }
 
+// maxGrowth and maxFrame bound what the compressors make of data that cannot be
+// compressed: LZ4 adds a byte to each 255 and zstd three to each block of 128 KiB, so 1 in
+// 128 is more than either; and both add a length, a header and a few bytes besides.
+const (
+	maxGrowth = 128
+	maxFrame  = 64
+)
+
 // size leaves room for data that grows.
-func (c *generalCodec) size(from, to int) int {
-	n := c.valueCodec.size(from, to)
-	return n + n/128 + 64
+func (c *generalEncoder) size(from, to int) int {
+	n := c.valueEncoder.size(from, to)
+	return n + n/maxGrowth + maxFrame
 }
 
-func (c *generalCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *generalEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	first := len(sizes)
-	buf, sizes := c.valueCodec.append(c.e.compress.buf[:0], sizes, from, to)
+	buf, sizes := c.valueEncoder.append(c.e.compress.buf[:0], sizes, from, to)
 	c.e.compress.buf = buf
 	n := sizes[first]
 	have := len(dst)

@@ -101,8 +101,8 @@ func (e *Encoder) levels(b *level.Block) *levels {
 	return l
 }
 
-// levelCodec encodes repetition or definition levels in block form.
-type levelCodec interface {
+// levelEncoder encodes repetition or definition levels in block form.
+type levelEncoder interface {
 	describe() *enc21pb.CompressiveEncoding
 	size(levels []uint16) int
 	append(dst []byte, levels []uint16) []byte
@@ -119,14 +119,14 @@ func compileLevels(e *enc21pb.CompressiveEncoding, limit int) (fixedDecoder, err
 	return compileFixed(e, 16, inBlock, limit, 0)
 }
 
-// chooseLevelCodec returns the codec that makes the levels of all of e.chunks
+// chooseLevelEncoder returns the codec that makes the levels of all of e.chunks
 // smallest.
-func (e *Encoder) chooseLevelCodec(levels []uint16, maxLevel uint16) levelCodec {
-	candidates := []levelCodec{packedLevels{width: levelWidth(maxLevel), scratch: &e.levelBuf}, flatLevels{}}
+func (e *Encoder) chooseLevelEncoder(levels []uint16, maxLevel uint16) levelEncoder {
+	candidates := []levelEncoder{outOfLineLevels{width: levelWidth(maxLevel), scratch: &e.levelBuf}, flatLevels{}}
 	if e.opts.Version.finished() {
-		candidates = append(candidates, runLevels{})
+		candidates = append(candidates, rleLevels{})
 	}
-	var best levelCodec
+	var best levelEncoder
 	bestSize := 0
 	for _, c := range candidates {
 		total, ok := 0, true
@@ -144,8 +144,8 @@ func (e *Encoder) chooseLevelCodec(levels []uint16, maxLevel uint16) levelCodec 
 
 // blockLevels appends the levels of a whole page to e.scratch, as small as can be.
 func (e *Encoder) blockLevels(levels []uint16, maxLevel uint16) *enc21pb.CompressiveEncoding {
-	var best levelCodec = flatLevels{}
-	for _, c := range []levelCodec{packedLevels{width: levelWidth(maxLevel), scratch: &e.levelBuf}, runLevels{}} {
+	var best levelEncoder = flatLevels{}
+	for _, c := range []levelEncoder{outOfLineLevels{width: levelWidth(maxLevel), scratch: &e.levelBuf}, rleLevels{}} {
 		if c.size(levels) < best.size(levels) {
 			best = c
 		}

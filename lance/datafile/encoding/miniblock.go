@@ -63,12 +63,7 @@ func (d *Decoder) planMiniBlock(l *enc21pb.MiniBlockLayout, p Page) (*miniBlock,
 }
 
 // word is the size of a chunk's metadata, and of a value buffer's size.
-func (m *miniBlock) word() int {
-	if m.large {
-		return 4
-	}
-	return 2
-}
+func (m *miniBlock) word() int { return wordBytes(m.large) }
 
 func (m *miniBlock) run(ctx context.Context, d *Decoder, p Page, e *emitter) error {
 	meta, err := read(ctx, p, d.aux, p.Buffers[0])
@@ -143,28 +138,29 @@ func window(chunks []chunkSpan, limit uint64) int {
 }
 
 // miniBlock encodes a page in small chunks, or says where it has to be cut.
-func (e *Encoder) miniBlock(b *level.Block, l *levels, codec valueCodec, dict *dictionaryPage) (EncodedPage, *gap, error) {
-	if at := e.planChunks(l, codec, b.Values.N); at != nil {
-		return EncodedPage{}, at, nil
+func (e *Encoder) miniBlock(b *level.Block, l *levels, values valueEncoder, dict *dictionaryPage) (result, error) {
+	if cut := e.planChunks(l, values, b.Values.N); cut != nil {
+		return result{cut: cut}, nil
 	}
-	var rep, def levelCodec
+	w := chunkWriter{e: e, levels: l, values: values}
 	layout := &enc21pb.MiniBlockLayout{Layers: layersProto(l.layers), NumItems: uint64(b.Values.N),
 		HasLargeChunk: e.opts.Version.wideWords()}
 	if l.rep != nil {
-		rep = e.chooseLevelCodec(l.rep, l.maxRep)
-		layout.RepCompression = rep.describe()
+		w.rep = e.chooseLevelEncoder(l.rep, l.maxRep)
+		layout.RepCompression = w.rep.describe()
 		layout.RepetitionIndexDepth = 1
 	}
 	if l.def != nil {
-		def = e.chooseLevelCodec(l.def, l.maxDef)
-		layout.DefCompression = def.describe()
+		w.def = e.chooseLevelEncoder(l.def, l.maxDef)
+		layout.DefCompression = w.def.describe()
 	}
-	encoding, buffers := codec.describe()
+	encoding, buffers := values.describe()
 	layout.ValueCompression, layout.NumBuffers = encoding, uint64(buffers)
 
+	w.form = chunkForm{rep: l.rep != nil, def: l.def != nil, buffers: buffers, word: wordBytes(layout.HasLargeChunk)}
 	e.meta, e.data = e.meta[:0], e.data[:0]
 	for i := range e.chunks {
-		e.appendChunk(&e.chunks[i], l, codec, rep, def, buffers)
+		w.chunk(&e.chunks[i])
 	}
 	out := [][]byte{e.meta, e.data}
 	if dict != nil {
@@ -174,8 +170,8 @@ func (e *Encoder) miniBlock(b *level.Block, l *levels, codec valueCodec, dict *d
 	if l.rep != nil {
 		out = append(out, e.repetitionIndex(l))
 	}
-	return EncodedPage{
+	return result{page: EncodedPage{
 		Layout:  &enc21pb.PageLayout{Layout: &enc21pb.PageLayout_MiniBlock{MiniBlock: layout}},
 		Buffers: out,
-	}, nil, nil
+	}}, nil
 }

@@ -13,15 +13,19 @@ type chunkPlan struct {
 	last            bool
 }
 
+// hardBytes is what two values may take in a chunk, where sizes of 32 bits allow 4 GiB:
+// decoders bound by the same, see [Limits].
+const hardBytes = 1 << 30
+
 // planChunks cuts the page into e.chunks, or says where no cut is possible. All
 // chunks but the last hold a power of two of value slots, at least two; invisible
 // entries go with the value that follows them, those at the end with the last
 // chunk, so that a long stretch of them may not fit.
-func (e *Encoder) planChunks(l *levels, codec valueCodec, slots int) *gap {
+func (e *Encoder) planChunks(l *levels, values valueEncoder, slots int) *gap {
 	e.chunks = e.chunks[:0]
-	maxSlots, softBytes := codec.limits()
+	maxSlots, softBytes := values.limits()
 	repBits, defBits := levelWidth(l.maxRep), levelWidth(l.maxDef)
-	_, buffers := codec.describe()
+	_, buffers := values.describe()
 	fits := func(slot, slotEnd, entry, entryEnd, maxLevels, maxBytes int) bool {
 		n := 0
 		if l.rep != nil || l.def != nil {
@@ -29,7 +33,7 @@ func (e *Encoder) planChunks(l *levels, codec valueCodec, slots int) *gap {
 				return false
 			}
 		}
-		size := codec.size(slot, slotEnd)
+		size := values.size(slot, slotEnd)
 		if size > maxBytes {
 			return false
 		}
@@ -43,9 +47,9 @@ func (e *Encoder) planChunks(l *levels, codec valueCodec, slots int) *gap {
 			size += packedSize(n, defBits) + alignment
 		}
 		// The header, with what its and the buffers' padding can take.
-		return size+6+2*buffers+alignment*(1+buffers) <= hardChunk
+		header := chunkForm{rep: true, def: true, buffers: buffers, word: wordBytes(false)}.header()
+		return size+header+alignment*(1+buffers) <= hardChunk
 	}
-	hardBytes := 1 << 30
 	slot, entry := 0, 0
 	for {
 		rest := slots - slot

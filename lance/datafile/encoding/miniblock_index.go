@@ -6,8 +6,17 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// repetitionIndex writes, for each chunk, how many rows end in it, and how many
-// entries at its end belong to a row that continues.
+// The repetition index finds rows of lists in chunks. It has two numbers of 64 bits for
+// each chunk: how many rows end in it, and how many entries at its end belong to a row
+// that goes on in the next. Rows of 3, 4 and 1 entries in chunks of 4 entries:
+//
+//	01 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00  row 0 ends, 1 entry of row 1
+//	02 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  rows 1 and 2 end
+//
+// indexEntry is the bytes of a chunk's numbers.
+const indexEntry = 16
+
+// repetitionIndex writes the index of e.chunks.
 func (e *Encoder) repetitionIndex(l *levels) []byte {
 	e.repIndex = e.repIndex[:0]
 	for i := range e.chunks {
@@ -40,7 +49,7 @@ func (m *miniBlock) index(p Page, chunks int) (Buffer, bool) {
 	if m.dict != nil {
 		at++
 	}
-	if len(p.Buffers) <= at || p.Buffers[at].Size != 16*uint64(chunks) {
+	if len(p.Buffers) <= at || p.Buffers[at].Size != indexEntry*uint64(chunks) {
 		return Buffer{}, false
 	}
 	return p.Buffers[at], true
@@ -57,8 +66,8 @@ func (m *miniBlock) wantedLists(p Page, ranges []Range, chunks []chunkSpan, inde
 		if c.resumes {
 			c.row++
 		}
-		ends := binary.LittleEndian.Uint64(index[16*i:])
-		tail = binary.LittleEndian.Uint64(index[16*i+8:])
+		ends := binary.LittleEndian.Uint64(index[indexEntry*i:])
+		tail = binary.LittleEndian.Uint64(index[indexEntry*i+8:])
 		if ends > p.Rows-ended {
 			return nil, table.Corruptf("encoding: the repetition index has more rows than the page's %d", p.Rows)
 		}

@@ -63,31 +63,31 @@ func describePacked(t level.Type) *enc21pb.CompressiveEncoding {
 		PackedStruct: &enc21pb.PackedStruct{BitsPerValue: widths, Values: describeFlat(t.Bits)}}}
 }
 
-// packedCodec stores rows as they are.
-type packedCodec struct {
-	flatCodec
+// packedEncoder stores rows as they are.
+type packedEncoder struct {
+	flatEncoder
 	typ level.Type
 }
 
-func (c *packedCodec) describe() (*enc21pb.CompressiveEncoding, int) { return describePacked(c.typ), 1 }
+func (c *packedEncoder) describe() (*enc21pb.CompressiveEncoding, int) {
+	return describePacked(c.typ), 1
+}
 
-// packedPage encodes a page of packed structs. Rows of fixed width are values like
-// any other, and so are kept as they are in mini-blocks or full-zip; rows that
-// vary have full-zip to themselves.
-func (e *Encoder) packedPage(b *level.Block, l *levels) (EncodedPage, *gap, error) {
+// packedPage encodes a page of packed structs.
+func (e *Encoder) packedPage(b *level.Block, l *levels) (result, error) {
 	if b.Type.Kind == level.Variable {
 		if e.opts.Version < V2_2 {
-			return EncodedPage{}, nil, table.Unsupportedf("encoding: format %s has no packed structs of variable width", e.opts.Version)
+			return result{}, table.Unsupportedf("encoding: format %s has no packed structs of variable width", e.opts.Version)
 		}
 		page, err := e.fullZip(b, l, 0)
-		return page, nil, err
+		return result{page: page}, err
 	}
 	if b.Type.Bits/8 < wideValue {
-		page, at, err := e.miniBlock(b, l, e.wrap(&packedCodec{flatCodec{data: b.Values.Data, bits: b.Type.Bits}, b.Type}), nil)
-		if err != nil || at == nil || b.Rows > 1 {
-			return page, at, err
+		out, err := e.miniBlock(b, l, e.wrap(&packedEncoder{flatEncoder{data: b.Values.Data, bits: b.Type.Bits}, b.Type}), nil)
+		if err != nil || out.cut == nil || b.Rows > 1 {
+			return out, err
 		}
 	}
 	page, err := e.fullZip(b, l, b.Type.Bits/8)
-	return page, nil, err
+	return result{page: page}, err
 }

@@ -7,6 +7,22 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+const (
+	// maxRun is the longest run that writers store: its length is a byte. Longer ones are
+	// stored as several.
+	maxRun = 255
+	// runChunkSlots is lower than maxChunkSlots because Lance up to 8 misread
+	// run-length chunks of 4096 values.
+	runChunkSlots = 2048
+	// maxRunPercent is what runs may take of the bytes of the next best encoding. They are
+	// the slowest to read, one value at a time, and a tenth is the least that is worth it.
+	maxRunPercent = 90
+)
+
+// moreRuns is how many runs n values have besides those that their changes make: each
+// maxRun values and each chunk begins a new one.
+func moreRuns(n int) int { return n/maxRun + n/runChunkSlots }
+
 func describeRLE(bits int) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_Rle{
 		Rle: &enc21pb.Rle{Values: describeFlat(bits), RunLengths: describeFlat(8)}}}
@@ -181,24 +197,24 @@ func repeat(dst, src []byte, width, n int) {
 	}
 }
 
-// runCodec stores each run of equal values once, with its length as a byte.
-type runCodec struct {
+// rleEncoder stores each run of equal values once, with its length as a byte.
+type rleEncoder struct {
 	data []byte
 	bits int
 }
 
-func (c *runCodec) describe() (*enc21pb.CompressiveEncoding, int) { return describeRLE(c.bits), 2 }
+func (c *rleEncoder) describe() (*enc21pb.CompressiveEncoding, int) { return describeRLE(c.bits), 2 }
 
-func (c *runCodec) limits() (int, int) { return runChunkSlots, fixedChunkBytes }
+func (c *rleEncoder) limits() (int, int) { return runChunkSlots, fixedChunkBytes }
 
-func (c *runCodec) values(from, to int) []byte { return c.data[from*c.bits/8 : to*c.bits/8] }
+func (c *rleEncoder) values(from, to int) []byte { return c.data[from*c.bits/8 : to*c.bits/8] }
 
-func (c *runCodec) size(from, to int) int {
+func (c *rleEncoder) size(from, to int) int {
 	w := c.bits / 8
 	return runEntries(c.values(from, to), w) * (w + 1)
 }
 
-func (c *runCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *rleEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	w := c.bits / 8
 	values := c.values(from, to)
 	start := len(dst)
@@ -206,9 +222,9 @@ func (c *runCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int)
 	n := 0
 	for i := 0; i < len(values); {
 		run := valueRun(values[i:], w)
-		for left := run; left > 0; left -= 255 {
+		for left := run; left > 0; left -= maxRun {
 			dst = append(dst, values[i:i+w]...)
-			lengths[n] = byte(min(left, 255))
+			lengths[n] = byte(min(left, maxRun))
 			n++
 		}
 		i += run * w
@@ -219,12 +235,12 @@ func (c *runCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int)
 	return padTo(dst, alignment, chunkPad), sizes
 }
 
-// runEntries returns how many runs of at most 255 values data has.
+// runEntries returns how many runs of at most maxRun values data has.
 func runEntries(data []byte, width int) int {
 	n := 0
 	for len(data) > 0 {
 		run := valueRun(data, width)
-		n += (run + 254) / 255
+		n += (run + maxRun - 1) / maxRun
 		data = data[run*width:]
 	}
 	return n
@@ -233,7 +249,7 @@ func runEntries(data []byte, width int) int {
 // countRuns returns how many runs data has, or some number above limit if they
 // are more than that: most columns have no runs, and that shows early.
 func countRuns(data []byte, width, limit int) int {
-	const step = 1024
+	const step = 1024 // values between two looks at the limit
 	runs := 1
 	for at := width; at < len(data) && runs <= limit; at += step * width {
 		// Each value against the one before it.
@@ -300,23 +316,23 @@ func valueRun(b []byte, width int) int {
 	return n
 }
 
-// runLevels stores runs of equal levels: the size of the values as 64 bits, the
+// rleLevels stores runs of equal levels: the size of the values as 64 bits, the
 // values, and the lengths as bytes.
-type runLevels struct{}
+type rleLevels struct{}
 
-func (runLevels) describe() *enc21pb.CompressiveEncoding { return describeRLE(16) }
+func (rleLevels) describe() *enc21pb.CompressiveEncoding { return describeRLE(16) }
 
-func (runLevels) size(levels []uint16) int {
+func (rleLevels) size(levels []uint16) int {
 	n := 0
 	for i := 0; i < len(levels); {
 		run := levelRun(levels[i:])
-		n += (run + 254) / 255
+		n += (run + maxRun - 1) / maxRun
 		i += run
 	}
 	return 8 + 3*n
 }
 
-func (r runLevels) append(dst []byte, levels []uint16) []byte {
+func (r rleLevels) append(dst []byte, levels []uint16) []byte {
 	n := (r.size(levels) - 8) / 3
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(2*n))
 	have := len(dst)
@@ -325,9 +341,9 @@ func (r runLevels) append(dst []byte, levels []uint16) []byte {
 	k := 0
 	for i := 0; i < len(levels); {
 		run := levelRun(levels[i:])
-		for left := run; left > 0; left -= 255 {
+		for left := run; left > 0; left -= maxRun {
 			binary.LittleEndian.PutUint16(values[2*k:], levels[i])
-			lengths[k] = byte(min(left, 255))
+			lengths[k] = byte(min(left, maxRun))
 			k++
 		}
 		i += run
@@ -348,7 +364,7 @@ func levelRun(levels []uint16) int {
 // runs is numbers, and how often each is repeated: the size of the first part, then
 // both.
 type runs struct {
-	values, lengths sequenceCodec
+	values, lengths sequenceDecoder
 	width, limit    int
 	// counts says how many runs n numbers are, given the bytes of both parts.
 	count func(n uint64, values, lengths []byte) (uint64, error)

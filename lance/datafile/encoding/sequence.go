@@ -59,10 +59,10 @@ func (s *sequence) sum() (uint64, error) {
 	return total, nil
 }
 
-// sequenceCodec decodes whole numbers of 32 or 64 bits of which those around it know
+// sequenceDecoder decodes whole numbers of 32 or 64 bits of which those around it know
 // how many there are. Format 2.3 has such sequences for positions, counts, the
 // offsets of strings and indices. Some take no bytes at all, only a description.
-type sequenceCodec interface {
+type sequenceDecoder interface {
 	// payload says whether there are bytes to load from.
 	payload() bool
 	load(n uint64, in []byte) (sequence, error)
@@ -70,7 +70,7 @@ type sequenceCodec interface {
 
 // compileSequence checks the encoding of a sequence. Those that are made of others
 // are not nested in each other.
-func compileSequence(e *enc21pb.CompressiveEncoding, width, limit int, inside bool) (sequenceCodec, error) {
+func compileSequence(e *enc21pb.CompressiveEncoding, width, limit int, inside bool) (sequenceDecoder, error) {
 	whole := width == 32 || width == 64
 	switch c := e.GetCompression().(type) {
 	case *enc21pb.CompressiveEncoding_Constant:
@@ -242,7 +242,7 @@ func (p plainSequence) load(n uint64, in []byte) (sequence, error) {
 type differences struct {
 	base         uint64
 	width, limit int
-	deltas       sequenceCodec
+	deltas       sequenceDecoder
 }
 
 func (d *differences) payload() bool { return d.deltas.payload() }
@@ -279,7 +279,7 @@ func (d *differences) load(n uint64, in []byte) (sequence, error) {
 
 // lookups is indices and what they stand for: the sizes of both, then both.
 type lookups struct {
-	indices, items sequenceCodec
+	indices, items sequenceDecoder
 	count          uint64
 	limit          int
 }

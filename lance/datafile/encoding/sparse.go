@@ -28,8 +28,8 @@ type sparse struct {
 	slots   uint64 // of values
 }
 
-// planSparse23 checks a sparse page as Lance writes it from 14 on.
-func (d *Decoder) planSparse23(l *enc23pb.PlanarLayout, p Page) (*sparse, error) {
+// planSparse checks a sparse page as Lance writes it from 14 on.
+func (d *Decoder) planSparse(l *enc23pb.PlanarLayout, p Page) (*sparse, error) {
 	s := &sparse{}
 	slots := p.Rows
 	for i, in := range l.GetStructure().GetSparse().GetLayers() {
@@ -42,8 +42,8 @@ func (d *Decoder) planSparse23(l *enc23pb.PlanarLayout, p Page) (*sparse, error)
 		case *enc23pb.SparseLayer_List:
 			layer.list, layer.children, validity = true, x.List.GetNumChildSlots(), x.List.GetValidity()
 			n := x.List.GetNumNonEmptyPositions()
-			if layer.nonEmpty, err = d.sequence23(x.List.GetNonEmptyPositions(), n); err == nil {
-				layer.counts, err = d.sequence23(x.List.GetCounts(), n)
+			if layer.nonEmpty, err = d.plannedSequence(x.List.GetNonEmptyPositions(), n); err == nil {
+				layer.counts, err = d.plannedSequence(x.List.GetCounts(), n)
 			}
 		case *enc23pb.SparseLayer_FixedSizeList:
 			err = table.Unsupportedf("encoding: fixed-size lists around other types are not supported")
@@ -56,7 +56,7 @@ func (d *Decoder) planSparse23(l *enc23pb.PlanarLayout, p Page) (*sparse, error)
 		if layer.nulls, err = markedNulls(validity.GetMeaning()); err != nil {
 			return nil, err
 		}
-		if layer.marked, err = d.sequence23(validity.GetPositions(), validity.GetNumPositions()); err != nil {
+		if layer.marked, err = d.plannedSequence(validity.GetPositions(), validity.GetNumPositions()); err != nil {
 			return nil, err
 		}
 		slots = layer.children
@@ -66,15 +66,15 @@ func (d *Decoder) planSparse23(l *enc23pb.PlanarLayout, p Page) (*sparse, error)
 	if err := s.plan(d, p.Rows); err != nil {
 		return nil, err
 	}
-	taken, err := s.planValues23(d, l.GetValues(), p)
+	values, taken, err := valuePlanner{decoder: d, page: p, slots: slots}.plan(l.GetValues())
 	if err != nil {
 		return nil, err
 	}
-	s.buffers = p.Buffers[taken:]
+	s.values, s.buffers = values, p.Buffers[taken:]
 	return s, s.checkBuffers()
 }
 
-func (d *Decoder) sequence23(e *enc21pb.CompressiveEncoding, n uint64) (sparseSequence, error) {
+func (d *Decoder) plannedSequence(e *enc21pb.CompressiveEncoding, n uint64) (sparseSequence, error) {
 	codec, err := compileSequence(e, 64, d.limits.Expanded, false)
 	return sparseSequence{codec: codec, n: n}, err
 }

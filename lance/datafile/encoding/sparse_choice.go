@@ -26,9 +26,9 @@ func (e *Encoder) planarConstant(b *level.Block, l *levels) (EncodedPage, bool) 
 
 // zipsSparse says whether wide values go into a sparse page: what is null takes nothing
 // there, and lists may lie in structs that can be null.
-func (e *Encoder) zipsSparse(b *level.Block, l *levels, valid, widest int) bool {
-	return e.opts.Version.Planar() && widest >= wideValue && !e.opts.Mini && b.Type.Bits%8 == 0 && l.maxDef > 0 &&
-		(valid < b.Values.N/2 || !canZip(b, l))
+func (e *Encoder) zipsSparse(d *draft) bool {
+	return e.opts.Version.Planar() && d.widestValue() >= wideValue && !e.opts.Mini && d.Type.Bits%8 == 0 && d.levels.maxDef > 0 &&
+		(d.valid < d.Values.N/2 || !d.canZip())
 }
 
 // sparseZip encodes a page of those wide values that are there.
@@ -71,46 +71,51 @@ func (e *Encoder) sparseZip(b *level.Block, l *levels, widest int) (EncodedPage,
 	return e.sparseBehind(l, planar.GetValues(), page.Buffers), nil
 }
 
+// maxSparseRatio is what a sparse structure may take of the bytes of the levels that it
+// stands for. It is loaded whole before the first row is found, while levels are read chunk
+// by chunk, and what levels take is only estimated: so it has to be smaller by a quarter.
+const maxSparseRatio = 0.75
+
 // blocksPage encodes a page of mini-blocks, with levels or, if planar and that is smaller by
 // far, with a sparse structure.
-func (e *Encoder) blocksPage(b *level.Block, l *levels, codec valueCodec, dict *dictionaryPage) (EncodedPage, *gap, error) {
+func (e *Encoder) blocksPage(b *level.Block, l *levels, values valueEncoder, dict *dictionaryPage) (result, error) {
 	if !e.opts.Version.Planar() || l.rep == nil || e.opts.Mini {
-		return e.miniBlock(b, l, codec, dict)
+		return e.miniBlock(b, l, values, dict)
 	}
 	structure := e.sparsePage(l, nil)
 	size := 0
 	for _, s := range structure.Buffers {
 		size += len(s)
 	}
-	if 4*size >= 3*levelBytes(l, b.Values.N, codec) {
-		return e.miniBlock(b, l, codec, dict)
+	if float64(size) >= maxSparseRatio*float64(levelBytes(l, b.Values.N, values)) {
+		return e.miniBlock(b, l, values, dict)
 	}
 	flat := &level.Block{Type: b.Type, Rows: b.Values.N, Layers: []level.Layer{level.AllValidItem}, Values: b.Values}
-	page, at, err := e.miniBlock(flat, e.levels(flat), codec, dict)
-	if err != nil || at != nil {
-		return page, at, err
+	out, err := e.miniBlock(flat, e.levels(flat), values, dict)
+	if err != nil || out.cut != nil {
+		return out, err
 	}
-	planar, _ := Planar(page.Layout, len(page.Buffers))
-	values := planar.GetValues().GetChunked()
-	values.Levels, values.NumItems = nil, 0
-	return e.sparseBehind(l, planar.GetValues(), page.Buffers), nil, nil
+	planar, _ := Planar(out.page.Layout, len(out.page.Buffers))
+	chunked := planar.GetValues().GetChunked()
+	chunked.Levels, chunked.NumItems = nil, 0
+	return result{page: e.sparseBehind(l, planar.GetValues(), out.page.Buffers)}, nil
 }
 
 // levelBytes is about what the levels of a page take, chunk by chunk, with a repetition
 // index.
-func levelBytes(l *levels, values int, codec valueCodec) int {
-	perChunk := 4096
-	if _, packed := codec.(*bitpackCodec); packed {
-		perChunk = 1024
+func levelBytes(l *levels, slots int, values valueEncoder) int {
+	perChunk := maxChunkSlots
+	if _, packed := values.(*inlineEncoder); packed {
+		perChunk = packBlock
 	}
-	chunks := values/perChunk + 1
-	n := 16 * chunks
+	chunks := slots/perChunk + 1
+	n := indexEntry * chunks
 	for _, s := range []struct {
 		levels []uint16
 		most   uint16
 	}{{l.rep, l.maxRep}, {l.def, l.maxDef}} {
 		if s.levels != nil {
-			n += min(chunks*packedSize(len(s.levels)/chunks, levelWidth(s.most)), runLevels{}.size(s.levels))
+			n += min(chunks*packedSize(len(s.levels)/chunks, levelWidth(s.most)), rleLevels{}.size(s.levels))
 		}
 	}
 	return n

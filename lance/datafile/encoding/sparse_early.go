@@ -5,8 +5,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// planSparse21 checks a sparse page as Lance 9 to 13 write it.
-func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error) {
+// planEarlySparse checks a sparse page as Lance 9 to 13 write it.
+func (d *Decoder) planEarlySparse(l *enc21pb.SparseLayout, p Page) (*sparse, error) {
 	if len(p.Buffers) < 2 {
 		return nil, table.Corruptf("encoding: a sparse page of %d buffers", len(p.Buffers))
 	}
@@ -22,8 +22,8 @@ func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error)
 		case *enc21pb.SparseLayer_List:
 			layer.list, layer.slots, layer.children = true, x.List.GetNumSlots(), x.List.GetNumChildSlots()
 			validity = x.List.GetValidity()
-			if layer.nonEmpty, err = d.positions21(x.List.GetNonEmptyPositions(), layer.slots); err == nil {
-				layer.counts, err = d.counts21(x.List.GetCounts(), layer.nonEmpty.n)
+			if layer.nonEmpty, err = d.earlyPositions(x.List.GetNonEmptyPositions(), layer.slots); err == nil {
+				layer.counts, err = d.earlyCounts(x.List.GetCounts(), layer.nonEmpty.n)
 			}
 		case *enc21pb.SparseLayer_FixedSizeList:
 			err = table.Unsupportedf("encoding: fixed-size lists around other types are not supported")
@@ -36,7 +36,7 @@ func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error)
 		if layer.nulls, err = markedNulls(validity.GetMeaning()); err != nil {
 			return nil, err
 		}
-		if layer.marked, err = d.positions21(validity.GetPositions(), layer.slots); err != nil {
+		if layer.marked, err = d.earlyPositions(validity.GetPositions(), layer.slots); err != nil {
 			return nil, err
 		}
 		s.layers = append(s.layers, layer)
@@ -46,7 +46,7 @@ func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error)
 	}
 	flat := &enc21pb.MiniBlockLayout{
 		ValueCompression: l.GetValueCompression(), NumBuffers: l.GetNumBuffers(), NumItems: s.slots,
-		Layers: []enc21pb.RepDefLayer{enc21pb.RepDefLayer_REPDEF_ALL_VALID_ITEM}, HasLargeChunk: l.GetHasLargeChunk(),
+		Layers: withoutStructure, HasLargeChunk: l.GetHasLargeChunk(),
 	}
 	page := Page{Rows: s.slots, Buffers: p.Buffers[:2], File: p.File, Size: p.Size}
 	inner, err := d.flat().planMiniBlock(flat, page)
@@ -58,7 +58,7 @@ func (d *Decoder) planSparse21(l *enc21pb.SparseLayout, p Page) (*sparse, error)
 	return s, s.checkBuffers()
 }
 
-func (d *Decoder) positions21(p *enc21pb.SparsePositions, slots uint64) (sparseSequence, error) {
+func (d *Decoder) earlyPositions(p *enc21pb.SparsePositions, slots uint64) (sparseSequence, error) {
 	out := sparseSequence{codec: noSequence{}, n: p.GetNumPositions()}
 	switch x := p.GetPositions().(type) {
 	case *enc21pb.SparsePositions_Explicit:
@@ -92,7 +92,7 @@ func (d *Decoder) positions21(p *enc21pb.SparsePositions, slots uint64) (sparseS
 	return out, nil
 }
 
-func (d *Decoder) counts21(c *enc21pb.SparseCounts, n uint64) (sparseSequence, error) {
+func (d *Decoder) earlyCounts(c *enc21pb.SparseCounts, n uint64) (sparseSequence, error) {
 	out := sparseSequence{codec: noSequence{}, n: n}
 	switch x := c.GetCounts().(type) {
 	case *enc21pb.SparseCounts_Explicit:

@@ -30,7 +30,7 @@ func (l *sparseLayer) sequences() []*sparseSequence {
 
 // sparseSequence is a sequence of n numbers that is still to be loaded.
 type sparseSequence struct {
-	codec sequenceCodec
+	codec sequenceDecoder
 	n     uint64
 	// steps says that what is stored after the first number is differences.
 	steps bool

@@ -21,88 +21,105 @@ type sparseValues interface {
 	slotBytes() float64
 }
 
-// planValues23 checks the values and returns how many buffers they take.
-func (s *sparse) planValues23(d *Decoder, l *enc23pb.ValuePlane, p Page) (taken int, err error) {
-	items := []enc21pb.RepDefLayer{enc21pb.RepDefLayer_REPDEF_ALL_VALID_ITEM}
-	page := func(first, buffers int, rows uint64) (Page, error) {
-		if len(p.Buffers) < first+buffers {
-			return Page{}, table.Corruptf("encoding: a sparse page of %d buffers", len(p.Buffers))
-		}
-		if rows > maxRows {
-			return Page{}, table.Corruptf("encoding: %d values of a sparse page", rows)
-		}
-		return Page{Rows: rows, Buffers: p.Buffers[first : first+buffers], File: p.File, Size: p.Size}, nil
-	}
-	zipped := func(z *enc23pb.ZippedValues, first int) (*storedValues, error) {
-		if z.GetLevels() != nil || z.GetNumVisibleItems() != z.GetNumItems() {
-			return nil, table.Corruptf("encoding: values of a sparse page with levels of their own")
-		}
-		buffers := 1
-		if z.GetBitsPerOffset() > 0 {
-			buffers = 2
-		}
-		inside, err := page(first, buffers, z.GetNumItems())
-		if err != nil {
-			return nil, err
-		}
-		layout, err := denseZip(z, items)
-		if err != nil {
-			return nil, err
-		}
-		plan, err := d.flat().planFullZip(layout.GetFullZip(), inside)
-		return &storedValues{plan: plan, page: inside}, err
-	}
-	switch v := l.GetCodec().(type) {
+// valuePlanner checks the values of a sparse page. Their buffers are the page's first ones.
+type valuePlanner struct {
+	decoder *Decoder
+	page    Page
+	slots   uint64
+}
+
+// plan returns the values and how many buffers they take.
+func (v valuePlanner) plan(l *enc23pb.ValuePlane) (values sparseValues, buffers int, err error) {
+	switch c := l.GetCodec().(type) {
 	case *enc23pb.ValuePlane_Chunked:
-		if v.Chunked.GetLevels() != nil || v.Chunked.GetNumItems() != 0 {
-			return 0, table.Corruptf("encoding: chunks of a sparse page with levels of their own")
-		}
-		buffers := 2
-		if v.Chunked.GetDictionary() != nil {
-			buffers++
-		}
-		inside, err := page(0, buffers, s.slots)
-		if err != nil {
-			return 0, err
-		}
-		plan, err := d.flat().planMiniBlock(&enc21pb.MiniBlockLayout{
-			ValueCompression: v.Chunked.GetCompression(), Dictionary: v.Chunked.GetDictionary(),
-			NumDictionaryItems: v.Chunked.GetNumDictionaryItems(), NumBuffers: v.Chunked.GetNumBuffers(),
-			NumItems: s.slots, Layers: items, HasLargeChunk: true,
-		}, inside)
-		s.values = &storedValues{plan: plan, page: inside, all: true}
-		return buffers, err
+		return v.chunked(c.Chunked)
 	case *enc23pb.ValuePlane_Zipped:
-		values, err := zipped(v.Zipped, 0)
-		if err != nil {
-			return 0, err
-		}
-		s.values = values
-		return len(values.page.Buffers), nil
+		return v.zipped(c.Zipped, 0)
 	case *enc23pb.ValuePlane_Indexed:
-		items, err := zipped(v.Indexed.GetItems(), 1)
-		if err != nil {
-			return 0, err
-		}
-		if d.typ.Kind != level.Variable || d.typ.Parts != "" {
-			return 0, table.Unsupportedf("encoding: indices of other values than strings are not supported")
-		}
-		codec, err := compileSequence(v.Indexed.GetIndices(), 32, d.limits.Expanded, false)
-		if err != nil {
-			return 0, err
-		}
-		s.values = &indexedValues{indices: sparseSequence{codec: codec, n: s.slots}, in: p.Buffers[0], items: items, file: p}
-		return 1 + len(items.page.Buffers), nil
+		return v.indexed(c.Indexed)
 	case *enc23pb.ValuePlane_Constant:
-		value, err := inlineValue(v.Constant.GetScalar(), d.typ)
-		s.values = &oneValue{constant: constant{inline: value}, value: value}
-		return 0, err
+		value, err := inlineValue(c.Constant.GetScalar(), v.decoder.typ)
+		return &oneValue{constant: constant{inline: value}, value: value}, 0, err
 	case *enc23pb.ValuePlane_None:
-		s.values = &oneValue{constant: constant{allNull: true}}
-		return 0, nil
+		return &oneValue{constant: constant{allNull: true}}, 0, nil
 	default:
-		return 0, table.Unsupportedf("encoding: the page has values in a form that is not known")
+		return nil, 0, table.Unsupportedf("encoding: the page has values in a form that is not known")
 	}
+}
+
+// chunked checks mini-blocks: chunks and what the page says of them, and a dictionary if
+// there is one.
+func (v valuePlanner) chunked(c *enc23pb.ChunkedValues) (sparseValues, int, error) {
+	if c.GetLevels() != nil || c.GetNumItems() != 0 {
+		return nil, 0, table.Corruptf("encoding: chunks of a sparse page with levels of their own")
+	}
+	buffers := 2
+	if c.GetDictionary() != nil {
+		buffers++
+	}
+	inside, err := v.inside(0, buffers, v.slots)
+	if err != nil {
+		return nil, 0, err
+	}
+	plan, err := v.decoder.flat().planMiniBlock(&enc21pb.MiniBlockLayout{
+		ValueCompression: c.GetCompression(), Dictionary: c.GetDictionary(),
+		NumDictionaryItems: c.GetNumDictionaryItems(), NumBuffers: c.GetNumBuffers(),
+		NumItems: v.slots, Layers: withoutStructure, HasLargeChunk: true,
+	}, inside)
+	return &storedValues{plan: plan, page: inside, all: true}, buffers, err
+}
+
+// zipped checks full-zip values whose buffers begin with the page's given one: the values,
+// and where each begins if they differ in size.
+func (v valuePlanner) zipped(z *enc23pb.ZippedValues, first int) (*storedValues, int, error) {
+	if z.GetLevels() != nil || z.GetNumVisibleItems() != z.GetNumItems() {
+		return nil, 0, table.Corruptf("encoding: values of a sparse page with levels of their own")
+	}
+	buffers := 1
+	if z.GetBitsPerOffset() > 0 {
+		buffers = 2
+	}
+	inside, err := v.inside(first, buffers, z.GetNumItems())
+	if err != nil {
+		return nil, 0, err
+	}
+	layout, err := denseZip(z, withoutStructure)
+	if err != nil {
+		return nil, 0, err
+	}
+	plan, err := v.decoder.flat().planFullZip(layout.GetFullZip(), inside)
+	return &storedValues{plan: plan, page: inside}, buffers, err
+}
+
+// indexed checks full-zip values that are stored once, and in front of them an index a
+// slot.
+func (v valuePlanner) indexed(x *enc23pb.IndexedValues) (sparseValues, int, error) {
+	items, buffers, err := v.zipped(x.GetItems(), 1)
+	if err != nil {
+		return nil, 0, err
+	}
+	if t := v.decoder.typ; t.Kind != level.Variable || t.Parts != "" {
+		return nil, 0, table.Unsupportedf("encoding: indices of other values than strings are not supported")
+	}
+	indices, err := compileSequence(x.GetIndices(), 32, v.decoder.limits.Expanded, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &indexedValues{indices: sparseSequence{codec: indices, n: v.slots}, in: v.page.Buffers[0], items: items, file: v.page}, 1 + buffers, nil
+}
+
+// withoutStructure is the layers of the page that values are by themselves.
+var withoutStructure = []enc21pb.RepDefLayer{enc21pb.RepDefLayer_REPDEF_ALL_VALID_ITEM}
+
+// inside returns such a page of so many values and buffers.
+func (v valuePlanner) inside(first, buffers int, values uint64) (Page, error) {
+	if len(v.page.Buffers) < first+buffers {
+		return Page{}, table.Corruptf("encoding: a sparse page of %d buffers", len(v.page.Buffers))
+	}
+	if values > maxRows {
+		return Page{}, table.Corruptf("encoding: %d values of a sparse page", values)
+	}
+	return Page{Rows: values, Buffers: v.page.Buffers[first : first+buffers], File: v.page.File, Size: v.page.Size}, nil
 }
 
 // storedValues is values that are stored as a page without a structure is.

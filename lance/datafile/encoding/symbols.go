@@ -7,11 +7,27 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+const (
+	// Strings are worth a symbol table if they are so many bytes in all and the longest of
+	// them so many: below that the stock engines do not try, either.
+	minSymbolBytes = 32 * 1024
+	minSymbolWidth = 5
+	// A symbol table costs 2312 bytes and time: it has to save this much.
+	maxSymbolRatio = 0.95
+	// maxSymbolDecay is how much more room than on the page that it was made for the
+	// symbol table may take on the next one before a new one is made. Making one costs as
+	// much as encoding the page; two percent are less than tables of alike pages differ.
+	maxSymbolDecay = 1.02
+	// maxSymbolGrowth is the most bytes that stand for one byte of symbols.
+	maxSymbolGrowth = 8
+)
+
 func describeFSST(table []byte, values *enc21pb.CompressiveEncoding) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_Fsst{
 		Fsst: &enc21pb.Fsst{SymbolTable: table, Values: values}}}
 }
 
+// fsstStrings expands strings that are symbols.
 type fsstStrings struct {
 	symbols *fsst.Table
 	inner   stringDecoder
@@ -34,9 +50,8 @@ func (d *fsstStrings) appendTo(data []byte, offsets []uint32, n int, bufs [][]by
 	if err != nil {
 		return data, offsets, err
 	}
-	// Eight bytes a byte is the most that symbols give.
-	if most := 8 * uint64(packed.offsets[n]-packed.offsets[0]); most > uint64(d.limit) || uint64(len(data))+most > 1<<32-1 {
-		return data, offsets, table.Unsupportedf("encoding: %d bytes of compressed strings in one chunk", most/8)
+	if most := maxSymbolGrowth * uint64(packed.offsets[n]-packed.offsets[0]); most > uint64(d.limit) || uint64(len(data))+most > 1<<32-1 {
+		return data, offsets, table.Unsupportedf("encoding: %d bytes of compressed strings in one chunk", most/maxSymbolGrowth)
 	}
 	return d.symbols.AppendAll(data, offsets, packed.data, packed.offsets[:n+1])
 }
@@ -59,10 +74,9 @@ func (e *Encoder) useSymbols(b *level.Block) bool {
 // as a fraction. The table of the page before is kept while it still does as well
 // as it did there: neighbouring pages are mostly alike.
 func (e *Encoder) symbolRatio(b *level.Block) float64 {
-	const slack = 1.02
 	v := &b.Values
 	if e.symbols != nil {
-		if r := e.trainer.Measure(e.symbols, v.Data, v.Offsets); r <= e.symbols.Ratio()*slack {
+		if r := e.trainer.Measure(e.symbols, v.Data, v.Offsets); r <= e.symbols.Ratio()*maxSymbolDecay {
 			return r
 		}
 	}

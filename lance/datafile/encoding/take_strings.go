@@ -110,8 +110,8 @@ func (d *dictionaryValues) appendSome(v *level.Values, from, to int) error {
 
 // appendSome expands the strings [from, to) of packed.
 func (d *fsstStrings) appendSome(v *level.Values, packed stringView, from, to int) error {
-	if most := 8 * uint64(packed.offsets[to]-packed.offsets[from]); most > uint64(d.limit) || uint64(len(v.Data))+most > 1<<32-1 {
-		return table.Unsupportedf("encoding: %d bytes of compressed strings in one chunk", most/8)
+	if most := maxSymbolGrowth * uint64(packed.offsets[to]-packed.offsets[from]); most > uint64(d.limit) || uint64(len(v.Data))+most > 1<<32-1 {
+		return table.Unsupportedf("encoding: %d bytes of compressed strings in one chunk", most/maxSymbolGrowth)
 	}
 	var err error
 	v.Data, v.Offsets, err = d.symbols.AppendAll(v.Data, v.Offsets, packed.data, packed.offsets[from:to+1])

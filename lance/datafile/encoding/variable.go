@@ -145,11 +145,11 @@ func (d *chunkStrings) decode(n int, bufs [][]byte) (stringView, error) {
 	return stringView{data, d.offsets}, err
 }
 
-// stringCodec compresses strings with a symbol table if that pays.
-func (e *Encoder) stringCodec(b *level.Block) *stringCodec {
-	c := &stringCodec{data: b.Values.Data, offsets: b.Values.Offsets, width: b.Type.Bits / 8, chunk: stringChunkBytes}
+// stringEncoder returns the encoder of b's strings, which compresses them with a symbol table if that pays.
+func (e *Encoder) stringEncoder(b *level.Block) *stringEncoder {
+	c := &stringEncoder{data: b.Values.Data, offsets: b.Values.Offsets, width: b.Type.Bits / 8, chunk: stringChunkBytes}
 	if n := e.opts.ChunkBytes; n > 0 {
-		c.chunk = min(max(n, 256), hardChunk/2)
+		c.chunk = min(max(n, minChunkBytes), maxChunkBytes)
 	}
 	c.encoding = describeVariable(b.Type.Bits)
 	if e.useSymbols(b) {
@@ -159,8 +159,8 @@ func (e *Encoder) stringCodec(b *level.Block) *stringCodec {
 	return c
 }
 
-// stringCodec stores offsets from the beginning of the buffer, then the bytes.
-type stringCodec struct {
+// stringEncoder stores offsets from the beginning of the buffer, then the bytes.
+type stringEncoder struct {
 	data     []byte
 	offsets  []uint32
 	width    int // of an offset, in bytes
@@ -168,30 +168,36 @@ type stringCodec struct {
 	encoding *enc21pb.CompressiveEncoding
 }
 
-const offsetsPad = 0x48
+const (
+	// stringChunkBytes is what chunks of strings are kept below, as the stock engine does.
+	stringChunkBytes = 4 * 1024
+	// minChunkBytes is the least that a column may ask for instead; the most is what still
+	// leaves room in a chunk for levels and lengths.
+	minChunkBytes = 256
+	maxChunkBytes = hardChunk / 2
+	// offsetsPad fills strings up to whole offsets. Readers look at it as little as at
+	// chunkPad; it is what the stock engine writes.
+	offsetsPad = 0x48
+)
 
-func (c *stringCodec) describe() (*enc21pb.CompressiveEncoding, int) { return c.encoding, 1 }
+func (c *stringEncoder) describe() (*enc21pb.CompressiveEncoding, int) { return c.encoding, 1 }
 
-func (c *stringCodec) limits() (int, int) { return maxChunkSlots, c.chunk }
+func (c *stringEncoder) limits() (int, int) { return maxChunkSlots, c.chunk }
 
 // size includes the filler up to a whole offset, without which readers panic.
-func (c *stringCodec) size(from, to int) int {
+func (c *stringEncoder) size(from, to int) int {
 	n := (to-from+1)*c.width + int(c.offsets[to]-c.offsets[from])
 	return (n + c.width - 1) / c.width * c.width
 }
 
-func (c *stringCodec) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
+func (c *stringEncoder) append(dst []byte, sizes []int, from, to int) ([]byte, []int) {
 	start := len(dst)
 	first := (to - from + 1) * c.width
 	dst = append(dst, make([]byte, first)...)
 	table := dst[start:]
 	base := uint32(first) - c.offsets[from]
 	for i, o := range c.offsets[from : to+1] {
-		if c.width == 4 {
-			binary.LittleEndian.PutUint32(table[4*i:], o+base)
-		} else {
-			binary.LittleEndian.PutUint64(table[8*i:], uint64(o+base))
-		}
+		storeWord(table[c.width*i:], c.width, uint64(o+base))
 	}
 	dst = append(dst, c.data[c.offsets[from]:c.offsets[to]]...)
 	dst = padTo(dst, c.width, offsetsPad)
@@ -274,7 +280,7 @@ func appendStringBlock(dst []byte, width int, items []string) []byte {
 // offsetStrings is offsets, as a sequence of its own that may need no bytes, and the
 // bytes. Format 2.3 has them.
 type offsetStrings struct {
-	codec   sequenceCodec
+	codec   sequenceDecoder
 	offsets []uint32
 }
 
