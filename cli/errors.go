@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rehome-db/rehome/commit"
+	"github.com/rehome-db/rehome/lance"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -104,6 +105,9 @@ func (a *app) describe(err error) string {
 			break // it says what to do
 		}
 		advice = "the table was not changed; verify lists everything that is wrong"
+		if latest := (*lance.DamagedLatestError)(nil); errors.As(err, &latest) && latest.Before != 0 {
+			advice = "the table was not changed"
+		}
 	case "not_a_table":
 		var elsewhere *elsewhereError
 		if !a.lance || errors.As(err, &elsewhere) {

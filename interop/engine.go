@@ -412,6 +412,12 @@ func (e *Engine) Version(ctx context.Context, path string) (uint64, error) {
 	return e.commit(ctx, request{"op": "version", "table": path})
 }
 
+// Restore makes an older version the latest again, opening the table at that version if
+// the engine can.
+func (e *Engine) Restore(ctx context.Context, path string, version uint64) (uint64, error) {
+	return e.commit(ctx, request{"op": "restore", "table": path, "version": version})
+}
+
 // Validate runs the engine's own check of the table. Only pylance offers it.
 func (e *Engine) Validate(ctx context.Context, path string) error {
 	return e.call(ctx, request{"op": "validate", "table": path}, nil)

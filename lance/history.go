@@ -82,14 +82,7 @@ func (e *Engine) decodeManifest(ctx context.Context, f store.File, version uint6
 	if err != nil {
 		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
 	}
-	c, err := manifest.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: %s: %w", e.store, version, name, err)
-	}
-	if inner := c.Manifest.GetVersion(); inner != version {
-		return nil, table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", e.store, name, inner, version)
-	}
-	return c, nil
+	return e.decoded(data, name, version)
 }
 
 // readManifest reads and checks the manifest of a version, whatever is known of it;
@@ -142,7 +135,10 @@ func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, err
 		if errors.Is(err, errNoManifest) && attempt < 10 {
 			continue
 		}
-		return s, err
+		if err != nil {
+			return nil, h.ofLatest(err)
+		}
+		return s, nil
 	}
 }
 

@@ -186,6 +186,13 @@ const ops = {
     return { version: await (await open(table)).version() };
   },
 
+  async restore({ table, version }) {
+    const t = await open(table);
+    await t.checkout(version);
+    await t.restore();
+    return { version: await t.version() };
+  },
+
   async close({ table }) {
     tables.get(table)?.close();
     tables.delete(table);

@@ -294,6 +294,12 @@ def version(table):
     return {"version": open_table(table).version}
 
 
+def restore(table, version):
+    ds = tables[table] = lance.dataset(table, version=version)
+    ds.restore()
+    return {"version": open_table(table).version}
+
+
 def validate(table):
     open_table(table).validate()
     return {}
@@ -318,7 +324,7 @@ OPS = {
     f.__name__: f
     for f in (
         hello, create, append, delete, update, merge, churn, add_columns, alter_column, drop_columns, rewrite_column,
-        optimize, compact, create_index, indices, query, count, version, validate, remap, close,
+        optimize, compact, create_index, indices, query, count, version, restore, validate, remap, close,
     )
 }  # fmt: skip
 
