@@ -61,7 +61,7 @@ func notParquet(err error) error {
 	if errors.As(err, &stopped) {
 		return fmt.Errorf("the Parquet file is damaged: %v", stopped.Value)
 	}
-	return fmt.Errorf("Parquet: %w", err)
+	return fmt.Errorf("as Parquet: %w", err)
 }
 
 // parquetReader reads a file column by column. The library's reader of records would do

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/compaction"
-	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 	"github.com/rehome-db/rehome/table/memengine"
@@ -216,5 +215,3 @@ func (e retyped) Load(ctx context.Context, v uint64) (*table.Snapshot, error) {
 	changed.Schema.Fields = []table.Field{{ID: 0, Name: "word", Type: arrow.BinaryTypes.LargeString}}
 	return &changed, nil
 }
-
-func vector(s table.OffsetSet) *deletion.Vector { return s.(*deletion.Vector) }

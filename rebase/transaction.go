@@ -105,14 +105,17 @@ func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, tran
 func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
 	r.seen = append(r.seen, table.Transaction{ID: tx.ID, Version: tx.Version, Operation: named(tx.Operation)})
 	theirs := FootprintOf(tx.Operation)
-	for _, g := range r.groups {
-		g.over(tx, theirs)
-	}
-	if r.footprint == nil {
-		r.footprint = FootprintOf(r.operation())
-	}
-	if c := Compare(r.footprint, theirs); len(r.groups) == 0 && c.Verdict > Relocate {
-		return r.conflict(tx, c.Verdict, nil, c.Reason)
+	if r.rewrites() {
+		for _, g := range r.groups {
+			g.over(tx, theirs)
+		}
+	} else {
+		if r.footprint == nil {
+			r.footprint = FootprintOf(r.operation())
+		}
+		if c := Compare(r.footprint, theirs); c.Verdict > Relocate {
+			return r.conflict(tx, c.Verdict, nil, c.Reason)
+		}
 	}
 	if err := r.compareKeys(ctx, tx); err != nil {
 		return err
