@@ -134,13 +134,10 @@ func (r *rewriteRun) takeAbsent(ctx context.Context, f *rewriteFile, s *rewriteS
 	}
 	defer of.release()
 	column, err := place.open(of)
-	if err == nil {
-		take := func(c *level.Cursor, n int) error { return to.TakeAbsent(c, n, a.shared) }
-		perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
-		err = r.reencode(ctx, f, column, r.group.leaves[a.sibling], s.runs, perRow, nil, take)
-	}
 	if err != nil {
-		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
+		return source.wrap(err)
 	}
-	return nil
+	take := func(c *level.Cursor, n int) error { return to.TakeAbsent(c, n, a.shared) }
+	from := &columnReading{run: r, file: f, of: of, column: column, leaf: r.group.leaves[a.sibling], take: take}
+	return source.wrap(from.reencode(ctx, s.runs))
 }

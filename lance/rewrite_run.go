@@ -3,15 +3,12 @@ package lance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rehome-db/rehome/lance/datafile"
-	"github.com/rehome-db/rehome/lance/datafile/level"
-	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -167,128 +164,6 @@ func (r *rewriteRun) columnsDone(f *rewriteFile, n int) error {
 	f.finished = true
 	r.progress(0, f.fragment.Files[0].Bytes-f.reported)
 	return nil
-}
-
-// slice copies the live rows of a part of a source.
-func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice, leaf int, to *datafile.ColumnWriter, blobs *blobMover) (err error) {
-	source := &r.group.sources[s.source]
-	place := source.places[leaf]
-	if place.file < 0 {
-		return r.takeAbsent(ctx, f, s, source.absent[leaf], to)
-	}
-	of, err := r.group.open(ctx, source, place.file)
-	if err != nil {
-		return err
-	}
-	defer of.release()
-	column, err := place.open(of)
-	if err != nil {
-		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
-	}
-	as, take := r.group.leaves[leaf], takeRows(to.Take)
-	if places, ok := column.BlobPlaces(as); ok && r.group.format >= datafile.V2_1 {
-		as = places
-		take = func(c *level.Cursor, n int) error {
-			copied, err := to.TakeBlobs(ctx, c, n, column)
-			r.blobCopied(copied, 0)
-			return err
-		}
-	}
-	if blobs != nil {
-		from := newBlobSource(r.group.engine, source.fragment.Files[place.file], of)
-		defer func() { err = errors.Join(err, from.close()) }()
-		take = blobs.take(ctx, from)
-	}
-	perRow := float64(column.Bytes()) / float64(max(of.Rows(), 1))
-	may, err := r.copies(f, source, of, leaf, column)
-	if err != nil {
-		return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
-	}
-	key := textKey{s.source, leaf}
-	var check func(*level.Block) error
-	if isText(as) {
-		check = func(b *level.Block) error { return r.checkText(ctx, key, b) }
-	}
-	checks := pageChecks{run: r}
-	defer func() {
-		if failed := checks.wait(); err == nil && failed != nil {
-			err = fmt.Errorf("fragment %d: %w", source.fragment.ID, failed)
-		}
-	}()
-	for _, p := range copyParts(column, s.runs, may) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if p.page >= 0 {
-			if check != nil && len(f.plan.slices) > 1 {
-				checks.page(ctx, key, column, p.page)
-			}
-			of.retain() // until the page was read
-			err = to.CopyPage(ctx, column, p.page, of.release)
-			r.blockDone(f, to.CopyBytes(column, p.page))
-		} else {
-			err = r.reencode(ctx, f, column, as, p.runs, perRow, check, take)
-		}
-		if err != nil {
-			return fmt.Errorf("fragment %d: %w", source.fragment.ID, err)
-		}
-	}
-	return nil
-}
-
-// takeRows is what appends the next n rows at a cursor to a column.
-type takeRows func(c *level.Cursor, n int) error
-
-// reencode decodes the pages that runs lie in, lets check, if any, look at each block, and
-// gathers their rows.
-func (r *rewriteRun) reencode(ctx context.Context, f *rewriteFile, column *datafile.Column, leaf schema.Leaf, runs []rowRun, perRow float64, check func(*level.Block) error, take takeRows) error {
-	row := runs[0].start // the next block's first
-	for block, err := range column.BlocksRange(ctx, leaf, row, runs[len(runs)-1].end) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil && check != nil {
-			err = check(block)
-		}
-		if err == nil {
-			runs, err = takeRuns(take, block, row, runs)
-		}
-		if err != nil {
-			return err
-		}
-		row += uint64(block.Rows)
-		r.blockDone(f, uint64(float64(block.Rows)*perRow))
-	}
-	if len(runs) > 0 {
-		return table.Corruptf("column %q ends at row %d", leaf.Path, row)
-	}
-	return nil
-}
-
-// takeRuns appends the rows of a block that are in runs, ascending ranges none of
-// which ends before the block; row is the number of the block's first row. It
-// returns the runs that go on after the block.
-func takeRuns(take takeRows, block *level.Block, row uint64, runs []rowRun) ([]rowRun, error) {
-	cursor, err := level.NewCursor(block)
-	if err != nil {
-		return nil, err
-	}
-	end := row + uint64(block.Rows)
-	for len(runs) > 0 && runs[0].start < end {
-		start, stop := max(runs[0].start, row), min(runs[0].end, end)
-		if err := cursor.Skip(int(start - row)); err != nil {
-			return nil, err
-		}
-		if err := take(cursor, int(stop-start)); err != nil {
-			return nil, err
-		}
-		row = stop
-		if stop < runs[0].end {
-			break
-		}
-		runs = runs[1:]
-	}
-	return runs, nil
 }
 
 // blockDone reports progress.
