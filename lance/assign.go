@@ -170,7 +170,7 @@ func (d *dying) row(ctx context.Context, addr table.RowAddr) (bool, error) {
 		f, _ := d.proposal.Base.Fragment(id)
 		f.Deletion = ref
 		var err error
-		if v, err = d.engine.deletionVector(ctx, f); err != nil {
+		if v, err = d.engine.root.Deletions(ctx, f); err != nil {
 			return false, err
 		}
 		d.vectors[id] = v
@@ -249,7 +249,7 @@ func (e *Engine) survivors(ctx context.Context, sources map[table.FragmentID]*ta
 
 // survivorsOf are the lists of the rows of old that were alive when it was read.
 func (e *Engine) survivorsOf(ctx context.Context, m *tablepb.DataFragment, old table.Fragment) (l rowLists, err error) {
-	dead, err := e.deletionVector(ctx, old)
+	dead, err := e.root.Deletions(ctx, old)
 	if errors.Is(err, table.ErrNotFound) {
 		err = table.Conflictf("the deletion vector that the rewrite read is gone, start again from the latest version: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
@@ -20,11 +21,11 @@ import (
 type blobSource struct {
 	engine *Engine
 	file   table.DataFile
-	data   *openFile
+	data   *objects.DataFile
 	beside map[uint32]store.File
 }
 
-func newBlobSource(e *Engine, d table.DataFile, of *openFile) *blobSource {
+func newBlobSource(e *Engine, d table.DataFile, of *objects.DataFile) *blobSource {
 	return &blobSource{engine: e, file: d, data: of, beside: map[uint32]store.File{}}
 }
 
@@ -48,12 +49,12 @@ func (b *blobSource) holder(ctx context.Context, d datafile.BlobDescription) (re
 		name = datafile.SidecarPath(b.file.Path, d.ID)
 		f := b.beside[d.ID]
 		if f == nil {
-			s, err := b.engine.storeOf(b.file.Base)
+			s, err := b.engine.root.StoreOf(b.file.Base)
 			if err != nil {
 				return nil, err
 			}
 			if f, err = s.Open(ctx, name); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, missing(err))
+				return nil, fmt.Errorf("%s: %w", name, objects.Missing(err))
 			}
 			b.beside[d.ID] = f
 		}

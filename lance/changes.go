@@ -2,7 +2,6 @@ package lance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -48,10 +47,10 @@ func (e *Engine) DeleteRows(ctx context.Context, addrs ...table.RowAddr) (*table
 	for _, a := range addrs {
 		f, ok := base.Fragment(a.Fragment())
 		if !ok {
-			return nil, table.Conflictf("lance: table %s version %d has no fragment %d to delete rows of", e.store, base.Version, a.Fragment())
+			return nil, table.Conflictf("lance: table %s version %d has no fragment %d to delete rows of", e.root.Store, base.Version, a.Fragment())
 		}
 		if uint64(a.Offset()) >= f.PhysicalRows {
-			return nil, fmt.Errorf("lance: table %s version %d: fragment %d has no row %d to delete: %w", e.store, base.Version, f.ID, a.Offset(), table.ErrNotFound)
+			return nil, fmt.Errorf("lance: table %s version %d: fragment %d has no row %d to delete: %w", e.root.Store, base.Version, f.ID, a.Offset(), table.ErrNotFound)
 		}
 	}
 	if len(addrs) == 0 {
@@ -74,15 +73,4 @@ func (e *Engine) committed(ctx context.Context, s *table.Snapshot, version uint6
 		return s, nil
 	}
 	return e.Load(ctx, version)
-}
-
-// deleteAll deletes what a failed change wrote, also when ctx is over.
-func (e *Engine) deleteAll(ctx context.Context, objects []table.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	var errs []error
-	for _, o := range objects {
-		errs = append(errs, e.Delete(ctx, o))
-	}
-	return errors.Join(errs...)
 }

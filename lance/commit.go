@@ -13,16 +13,14 @@ import (
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
 
 const (
-	hintFile = "latest_version_hint.json"
-	// cleanupTimeout bounds what is done after a commit's context may be over:
-	// finding out its outcome, and deleting what a failed attempt wrote.
-	cleanupTimeout = 30 * time.Second
-	statThreads    = 8
+	hintFile    = "latest_version_hint.json"
+	statThreads = 8
 )
 
 // Commit implements table.Committer.
@@ -31,7 +29,7 @@ const (
 // before it can be repeated or thrown away, everything after it is for the
 // convenience of readers.
 func (e *Engine) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	base, err := versionOf(p.Base)
@@ -44,7 +42,7 @@ func (e *Engine) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot,
 	next, err := e.commit(ctx, base, p)
 	if err != nil {
 		return nil, fmt.Errorf("lance: commit of transaction %s (%s) over version %d of table %s: %w",
-			p.Transaction.ID, kindOf(p.Transaction.Operation), p.Base.Version, e.store, err)
+			p.Transaction.ID, kindOf(p.Transaction.Operation), p.Base.Version, e.root.Store, err)
 	}
 	return next, nil
 }
@@ -144,7 +142,7 @@ type attempt struct {
 	next   *table.Snapshot
 }
 
-func (a *attempt) name() string { return versionsDir + "/" + a.scheme.Name(a.target) }
+func (a *attempt) name() string { return objects.VersionsDir + "/" + a.scheme.Name(a.target) }
 
 // prepare writes everything but the manifest, and makes that.
 func (a *attempt) prepare(ctx context.Context, base *version, p table.Proposal, next *applied) error {
@@ -189,9 +187,9 @@ func (a *attempt) seal(ctx context.Context, c *manifest.Contents, txn *tablepb.T
 		// The file is for older readers. The manifest holds the same bytes, so
 		// the file need not survive a power failure.
 		m.TransactionFile = fmt.Sprintf("%d-%s.txn", txn.GetReadVersion(), txn.GetUuid())
-		o := table.Object{Kind: table.ObjectTransaction, Path: transactionsDir + "/" + m.TransactionFile, Bytes: uint64(len(c.Transaction))}
+		o := table.Object{Kind: table.ObjectTransaction, Path: objects.TransactionsDir + "/" + m.TransactionFile, Bytes: uint64(len(c.Transaction))}
 		a.wrote = append(a.wrote, o)
-		if err := a.engine.store.Put(ctx, o.Path, c.Transaction, store.WriteOptions{NoSync: true}); err != nil {
+		if err := a.engine.root.Store.Put(ctx, o.Path, c.Transaction, store.WriteOptions{NoSync: true}); err != nil {
 			return err
 		}
 	}
@@ -215,7 +213,7 @@ func (a *attempt) seal(ctx context.Context, c *manifest.Contents, txn *tablepb.T
 // publish puts the manifest in place.
 func (a *attempt) publish(ctx context.Context) (*table.Snapshot, error) {
 	e := a.engine
-	err := e.store.PutIfAbsent(ctx, a.name(), a.bytes)
+	err := e.root.Store.PutIfAbsent(ctx, a.name(), a.bytes)
 	switch {
 	case err == nil:
 		e.writeHint(ctx, a.target)
@@ -229,14 +227,14 @@ func (a *attempt) publish(ctx context.Context) (*table.Snapshot, error) {
 
 // resolve finds out what became of a put that did not plainly succeed.
 func (a *attempt) resolve(ctx context.Context, put error) (*table.Snapshot, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), objects.CleanupTimeout)
 	defer cancel()
 	e := a.engine
 	var s *table.Snapshot
 	var err error
 	if errors.Is(put, store.ErrAmbiguous) {
 		// That the name is not there yet does not mean that it will not be.
-		_, err = e.store.Stat(ctx, a.name())
+		_, err = e.root.Store.Stat(ctx, a.name())
 	}
 	if err == nil {
 		s, err = e.whose(ctx, a.target, a.scheme, a.id)
@@ -255,11 +253,11 @@ func (a *attempt) resolve(ctx context.Context, put error) (*table.Snapshot, erro
 
 // discard deletes what the attempt itself wrote.
 func (a *attempt) discard(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), objects.CleanupTimeout)
 	defer cancel()
 	var errs []error
 	for _, o := range a.wrote {
-		if err := a.engine.store.Delete(ctx, o.Path); err != nil {
+		if err := a.engine.root.Store.Delete(ctx, o.Path); err != nil {
 			errs = append(errs, fmt.Errorf("%s is left behind: %w", o.Path, err))
 		}
 	}
@@ -269,9 +267,9 @@ func (a *attempt) discard(ctx context.Context) error {
 // writeHint leaves the version's number for readers of stores that cannot list in
 // order. It is a hint: too low is harmless, and so is not at all.
 func (e *Engine) writeHint(ctx context.Context, version uint64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), objects.CleanupTimeout)
 	defer cancel()
-	_ = e.store.Put(ctx, versionsDir+"/"+hintFile, fmt.Appendf(nil, `{"version":%d}`, version), store.WriteOptions{NoSync: true})
+	_ = e.root.Store.Put(ctx, objects.VersionsDir+"/"+hintFile, fmt.Appendf(nil, `{"version":%d}`, version), store.WriteOptions{NoSync: true})
 }
 
 // mustExist checks that objects are there and have the size that was recorded.
@@ -280,7 +278,7 @@ func (e *Engine) mustExist(ctx context.Context, objects []table.Object) error {
 	g.SetLimit(statThreads)
 	for _, o := range objects {
 		g.Go(func() error {
-			n, err := e.store.Stat(ctx, o.Path)
+			n, err := e.root.Store.Stat(ctx, o.Path)
 			if errors.Is(err, table.ErrNotFound) {
 				return fmt.Errorf("%s is to be referred to and not there (a clean-up of unreferenced files may have taken it): %w", o.Path, err)
 			}

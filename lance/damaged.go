@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -26,7 +27,7 @@ func (e *DamagedLatestError) Error() string {
 		return e.Err.Error() + "; the table has no other version"
 	}
 	return fmt.Sprintf("%v; stock engines cannot restore an older version beside it: move %s out of %s, and version %d is the latest (check it first: verify --version %d --deep); what version %d committed is lost",
-		e.Err, e.Manifest, versionsDir, e.Before, e.Before, e.Version)
+		e.Err, e.Manifest, objects.VersionsDir, e.Before, e.Before, e.Version)
 }
 
 // Unwrap returns what is wrong with the manifest.
@@ -56,10 +57,10 @@ func (h history) ofLatest(err error) error {
 func (e *Engine) decoded(data []byte, name string, version uint64) (*manifest.Contents, error) {
 	c, err := manifest.Decode(data)
 	if err != nil {
-		return nil, undecodable{fmt.Errorf("lance: table %s version %d: %s: %w", e.store, version, name, err)}
+		return nil, undecodable{fmt.Errorf("lance: table %s version %d: %s: %w", e.root.Store, version, name, err)}
 	}
 	if inner := c.Manifest.GetVersion(); inner != version {
-		return nil, undecodable{table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", e.store, name, inner, version)}
+		return nil, undecodable{table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", e.root.Store, name, inner, version)}
 	}
 	return c, nil
 }

@@ -19,6 +19,8 @@
 // # Layers
 //
 //	store          named objects; the atomic put
+//	cache          what was decoded of them
+//	objects        which objects a table has, and where; data files kept open
 //	manifest       the bytes of a version, its name, its flags
 //	schema         fields, ids and logical types
 //	rowids         stable row ids, and the versions of rows
@@ -34,7 +36,7 @@
 // need. reuse.go keeps the fragment reuse index and
 // partition.go the label files that it refers to. identity.go says what rows are known
 // by where they have stable ids, and assign.go gives them these at every commit. What
-// was decoded is kept by cache.go, for one engine or, in a [Session], for any number.
+// was decoded is kept for one engine or, in a [Session], for any number.
 // references.go knows every way in which a version refers to a file, and orphans.go
 // finds what none refers to.
 //

@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"github.com/rehome-db/rehome/lance/cache"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -69,19 +70,10 @@ func (o *Options) Validate() error {
 // concurrent use. It holds no state of the table: every Load looks at what is
 // stored.
 type Engine struct {
-	number uint64 // no other engine's
-	store  store.Store
-	opts   Options
-	closed atomic.Bool
-
-	cache *cache // the session's, or the engine's own
-	files *lru[*openFile]
-	bases *baseStores
+	opts  Options
+	root  *objects.Root
 	moved movedRows
 }
-
-// engines counts them.
-var engines atomic.Uint64
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
 // that holds no table is table.ErrNotTable. Nothing is read but the names of the
@@ -148,32 +140,18 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 			}
 		}
 	}
-	e := &Engine{number: engines.Add(1), store: s, opts: opts}
+	kept := cache.New(opts.CacheBytes)
 	if opts.Session != nil {
-		e.cache = opts.Session.cache
-	} else {
-		e.cache = newCache(opts.CacheBytes)
+		kept = opts.Session.cache
 	}
-	e.bases = &baseStores{open: opts.OpenBase}
-	e.files = newFileCache(opts.OpenFiles)
-	return e, nil
+	return &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}, nil
 }
 
 // Close closes the files that are open. Reads that are under way fail. The session is
 // left as it is.
 func (e *Engine) Close() error {
-	if !e.closed.Swap(true) {
-		e.files.close()
-	}
+	e.root.Close()
 	return nil
-}
-
-// check is how every method begins.
-func (e *Engine) check(ctx context.Context) error {
-	if e.closed.Load() {
-		return fmt.Errorf("lance: table %s: the engine is closed", e.store)
-	}
-	return ctx.Err()
 }
 
 // ReusePolicy implements table.ReuseAdviser: older stock readers hold every moved

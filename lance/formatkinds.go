@@ -51,13 +51,13 @@ func (e *Engine) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq
 	return func(yield func(datafile.Version, error) bool) {
 		for _, f := range fragments {
 			for _, d := range f.Files {
-				file, err := e.openData(ctx, f, d)
+				file, err := e.root.OpenData(ctx, f, d)
 				if err != nil {
 					yield(0, err)
 					return
 				}
 				kind, tells := file.Kind()
-				file.release()
+				file.Release()
 				if tells && !yield(kind, nil) {
 					return
 				}

@@ -10,15 +10,8 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/table"
-)
-
-// Where a table keeps its objects, relative to its root.
-const (
-	dataDir         = "data"
-	deletionsDir    = "_deletions"
-	transactionsDir = "_transactions"
-	indicesDir      = "_indices"
 )
 
 // bases are the other roots that a version's files may lie under, by id.
@@ -76,7 +69,7 @@ func (b bases) fragment(f *tablepb.DataFragment) table.Fragment {
 	}
 	if d := f.GetDeletionFile(); d != nil {
 		out.Deletion = &table.DeletionRef{
-			Path: path.Join(b.dir(d.BaseId, deletionsDir), deletionName(f.GetId(), d)),
+			Path: path.Join(b.dir(d.BaseId, objects.DeletionsDir), objects.DeletionName(f.GetId(), d)),
 			Rows: d.GetNumDeletedRows(),
 			Base: b.root(d.BaseId),
 		}
@@ -86,7 +79,7 @@ func (b bases) fragment(f *tablepb.DataFragment) table.Fragment {
 
 func (b bases) dataFile(d *tablepb.DataFile) table.DataFile {
 	return table.DataFile{
-		Path:    path.Join(b.dir(d.BaseId, dataDir), d.GetPath()),
+		Path:    path.Join(b.dir(d.BaseId, objects.DataDir), d.GetPath()),
 		Fields:  d.GetFields(),
 		Columns: d.GetColumnIndices(),
 		Format:  fileFormat(d),
@@ -135,7 +128,7 @@ func (b bases) fileMessage(d table.DataFile) (*tablepb.DataFile, error) {
 	if !ok || err1 != nil || err2 != nil {
 		return nil, fmt.Errorf("%q is no format version", d.Format)
 	}
-	name, err := within(d.Path, b.dir(id, dataDir))
+	name, err := within(d.Path, b.dir(id, objects.DataDir))
 	if err != nil {
 		return nil, err
 	}
@@ -157,18 +150,12 @@ func within(p, dir string) (string, error) {
 	return name, nil
 }
 
-// deletionName is how the file is called: nothing but the fragment and the
-// reference's own numbers, so that the manifest need not hold a name.
-func deletionName(fragment uint64, d *tablepb.DeletionFile) string {
-	return fmt.Sprintf("%d-%d-%d.%s", fragment, d.GetReadVersion(), d.GetId(), deletion.Encoding(d.GetFileType()).Ext())
-}
-
 func (b bases) deletionMessage(id table.FragmentID, ref table.DeletionRef) (*tablepb.DeletionFile, error) {
 	base, err := b.id(ref.Base)
 	if err != nil {
 		return nil, err
 	}
-	name, err := within(ref.Path, b.dir(base, deletionsDir))
+	name, err := within(ref.Path, b.dir(base, objects.DeletionsDir))
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +170,7 @@ func (b bases) deletionMessage(id table.FragmentID, ref table.DeletionRef) (*tab
 		out.Id, _ = strconv.ParseUint(parts[2], 10, 64)
 	}
 	// Whatever was not understood above makes another name than this one.
-	if want := deletionName(uint64(id), out); want != name {
+	if want := objects.DeletionName(uint64(id), out); want != name {
 		return nil, fmt.Errorf("a deletion file of fragment %d cannot be called %q", id, name)
 	}
 	return out, nil

@@ -8,13 +8,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/rehome-db/rehome/lance/cache"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
-
-const versionsDir = "_versions"
 
 // history is the versions that a table has, by their names alone.
 type history struct {
@@ -28,9 +28,9 @@ func (h history) latest() uint64 { return h.versions[len(h.versions)-1] }
 // history lists the versions. The hint file that engines leave beside them is of
 // no use here: it may be stale, and a version that is not listed is not there.
 func (e *Engine) history(ctx context.Context) (history, error) {
-	infos, err := e.store.List(ctx, versionsDir)
+	infos, err := e.root.Store.List(ctx, objects.VersionsDir)
 	if err != nil {
-		return history{}, fmt.Errorf("lance: table %s: %w", e.store, err)
+		return history{}, fmt.Errorf("lance: table %s: %w", e.root.Store, err)
 	}
 	h := history{files: map[uint64]store.Info{}}
 	example := map[manifest.Scheme]string{}
@@ -44,19 +44,19 @@ func (e *Engine) history(ctx context.Context) (history, error) {
 	}
 	if len(example) > 1 {
 		return history{}, table.Corruptf("lance: table %s: its versions are named in both schemes (%s and %s), so which is the latest is not certain",
-			e.store, example[manifest.V1], example[manifest.V2])
+			e.root.Store, example[manifest.V1], example[manifest.V2])
 	}
 	slices.Sort(h.versions)
 	return h, nil
 }
 
 func (e *Engine) notTable() error {
-	return fmt.Errorf("lance: %s holds no Lance table: there is no manifest in %s: %w", e.store, versionsDir, table.ErrNotTable)
+	return fmt.Errorf("lance: %s holds no Lance table: there is no manifest in %s: %w", e.root.Store, objects.VersionsDir, table.ErrNotTable)
 }
 
 // manifestName is the name of a version's object.
 func manifestName(version uint64, scheme manifest.Scheme) string {
-	return versionsDir + "/" + scheme.Name(version)
+	return objects.VersionsDir + "/" + scheme.Name(version)
 }
 
 // errNoManifest: there is no object of the version's name. It comes with ErrNotFound,
@@ -65,12 +65,12 @@ var errNoManifest = errors.New("there is no such manifest")
 
 // openManifest opens the manifest of a version.
 func (e *Engine) openManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (store.File, error) {
-	f, err := e.store.Open(ctx, manifestName(version, scheme))
+	f, err := e.root.Store.Open(ctx, manifestName(version, scheme))
 	if errors.Is(err, table.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", errNoManifest, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
+		return nil, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, version, err)
 	}
 	return f, nil
 }
@@ -80,7 +80,7 @@ func (e *Engine) decodeManifest(ctx context.Context, f store.File, version uint6
 	name := manifestName(version, scheme)
 	data, err := store.ReadFile(ctx, f, name, manifest.MaxSize)
 	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, version, err)
+		return nil, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, version, err)
 	}
 	return e.decoded(data, name, version)
 }
@@ -105,13 +105,13 @@ func (e *Engine) versionNotFound(ctx context.Context, version uint64) error {
 		return e.notTable()
 	}
 	return fmt.Errorf("lance: table %s has no version %d (it has %d versions from %d to %d): %w",
-		e.store, version, len(h.versions), h.versions[0], h.latest(), table.ErrNotFound)
+		e.root.Store, version, len(h.versions), h.versions[0], h.latest(), table.ErrNotFound)
 }
 
 // Load implements table.Loader. A version that is known is not read again if its
 // manifest is the same; the latest version is looked for each time.
 func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	if version != 0 {
@@ -128,7 +128,7 @@ func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, err
 			return nil, e.notTable()
 		}
 		latest := h.latest()
-		if s, ok := lookup[*table.Snapshot](e.cache, e.listed(versionEntry, h, latest)); ok {
+		if s, ok := cache.Lookup[*table.Snapshot](e.root.Cache, e.listed(cache.Versions, h, latest)); ok {
 			return s, nil
 		}
 		s, err := e.load(ctx, latest, h.scheme)
@@ -163,7 +163,7 @@ func (e *Engine) load(ctx context.Context, version uint64, scheme manifest.Schem
 		return nil, err
 	}
 	defer f.Close()
-	return cachedFile(e, versionEntry, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
+	return objects.Cached(e.root, cache.Versions, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
 		c, err := e.decodeManifest(ctx, f, version, scheme)
 		if err != nil {
 			return nil, 0, err
@@ -180,9 +180,9 @@ const (
 )
 
 // listed is the entry of a version that was seen in a listing.
-func (e *Engine) listed(kind entryKind, h history, version uint64) entry {
+func (e *Engine) listed(kind cache.Kind, h history, version uint64) cache.Entry {
 	f := h.files[version]
-	return e.entryOf(kind, "", manifestName(version, h.scheme), f.Size, f.Token)
+	return e.root.Entry(kind, "", manifestName(version, h.scheme), f.Size, f.Token)
 }
 
 // TransactionsSince implements table.Loader. A version in between that is gone
@@ -190,7 +190,7 @@ func (e *Engine) listed(kind entryKind, h history, version uint64) entry {
 // that are known are not read again. The result shares what it refers to with other
 // callers, and is not to be changed.
 func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]table.Transaction, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	h, err := e.history(ctx)
@@ -204,14 +204,14 @@ func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]t
 	case upTo == 0:
 		upTo = latest
 	case upTo > latest:
-		return nil, fmt.Errorf("lance: table %s has no version %d, the latest is %d: %w", e.store, upTo, latest, table.ErrNotFound)
+		return nil, fmt.Errorf("lance: table %s has no version %d, the latest is %d: %w", e.root.Store, upTo, latest, table.ErrNotFound)
 	}
 	var out []table.Transaction
 	for v := after + 1; v <= upTo; v++ {
 		t, err := e.transactionAt(ctx, h, v)
 		if errors.Is(err, errNoManifest) {
 			return nil, fmt.Errorf("lance: table %s: version %d is gone, so what happened between version %d and %d cannot be known; start again from the latest: %w",
-				e.store, v, after, upTo, table.ErrTerminal)
+				e.root.Store, v, after, upTo, table.ErrTerminal)
 		}
 		if err != nil {
 			return nil, err
@@ -229,23 +229,23 @@ func (e *Engine) transactionAt(ctx context.Context, h history, version uint64) (
 	if _, ok := h.files[version]; !ok {
 		return table.Transaction{}, errNoManifest
 	}
-	at := e.listed(transactionEntry, h, version)
-	if t, ok := lookup[table.Transaction](e.cache, at); ok {
+	at := e.listed(cache.Transactions, h, version)
+	if t, ok := cache.Lookup[table.Transaction](e.root.Cache, at); ok {
 		return t, nil
 	}
-	if s, ok := lookup[*table.Snapshot](e.cache, e.listed(versionEntry, h, version)); ok {
+	if s, ok := cache.Lookup[*table.Snapshot](e.root.Cache, e.listed(cache.Versions, h, version)); ok {
 		v, err := versionOf(s)
 		if err != nil {
 			return table.Transaction{}, err
 		}
-		return cached(e.cache, at, func() (table.Transaction, int64, error) { return e.weighedTransaction(ctx, v.contents) })
+		return cache.Load(e.root.Cache, at, func() (table.Transaction, int64, error) { return e.weighedTransaction(ctx, v.contents) })
 	}
 	f, err := e.openManifest(ctx, version, h.scheme)
 	if err != nil {
 		return table.Transaction{}, err
 	}
 	defer f.Close()
-	return cachedFile(e, transactionEntry, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
+	return objects.Cached(e.root, cache.Transactions, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
 		c, err := e.decodeManifest(ctx, f, version, h.scheme)
 		if err != nil {
 			return table.Transaction{}, 0, err
@@ -264,7 +264,7 @@ func (e *Engine) transaction(ctx context.Context, c *manifest.Contents) (table.T
 func (e *Engine) weighedTransaction(ctx context.Context, c *manifest.Contents) (table.Transaction, int64, error) {
 	t, err := e.storedTransaction(ctx, c)
 	if err != nil {
-		return table.Transaction{}, 0, fmt.Errorf("lance: table %s version %d: %w", e.store, c.Manifest.GetVersion(), err)
+		return table.Transaction{}, 0, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, c.Manifest.GetVersion(), err)
 	}
 	out, err := transactionFrom(t, c.Manifest)
 	return out, transactionWeight * int64(proto.Size(t)), err
@@ -279,7 +279,7 @@ func (e *Engine) storedTransaction(ctx context.Context, c *manifest.Contents) (*
 	if file == "" {
 		return nil, table.Corruptf("the version has no transaction")
 	}
-	data, err := store.ReadAll(ctx, e.store, transactionsDir+"/"+file, manifest.MaxSize)
+	data, err := store.ReadAll(ctx, e.root.Store, objects.TransactionsDir+"/"+file, manifest.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("the version's transaction: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rehome-db/rehome/deletion"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/readat"
 	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
@@ -115,9 +116,9 @@ func (e *Engine) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 	if err := store.CheckName(x.GetPath()); err != nil {
 		return nil, table.Corruptf("%w", err)
 	}
-	f, err := e.store.Open(ctx, x.GetPath())
+	f, err := e.root.Store.Open(ctx, x.GetPath())
 	if err != nil {
-		return nil, missing(err)
+		return nil, objects.Missing(err)
 	}
 	defer func() { _ = f.Close() }()
 	size := uint64(f.Size())
@@ -136,7 +137,7 @@ func (e *Engine) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 
 // identified returns the handle of a snapshot whose rows have stable ids.
 func (e *Engine) identified(ctx context.Context, s *table.Snapshot) (*version, map[table.FragmentID]*tablepb.DataFragment, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, nil, err
 	}
 	v, err := versionOf(s)
@@ -144,7 +145,7 @@ func (e *Engine) identified(ctx context.Context, s *table.Snapshot) (*version, m
 		return nil, nil, err
 	}
 	if !s.StableRowIDs {
-		return nil, nil, table.Unsupportedf("lance: table %s version %d has no stable row ids", e.store, s.Version)
+		return nil, nil, table.Unsupportedf("lance: table %s version %d has no stable row ids", e.root.Store, s.Version)
 	}
 	return v, v.fragments(), nil
 }
@@ -174,7 +175,7 @@ func (e *Engine) RowIdentities(ctx context.Context, s *table.Snapshot, addrs []t
 	for id, indexes := range byFragment {
 		err := e.identities(ctx, v, messages[id], addrs, indexes, out)
 		if err != nil {
-			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.store, s.Version, id, err)
+			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.root.Store, s.Version, id, err)
 		}
 	}
 	return out, nil
@@ -218,7 +219,7 @@ func (e *Engine) FindRows(ctx context.Context, s *table.Snapshot, ids []table.Ro
 	for i, f := range v.contents.Manifest.GetFragments() {
 		err := e.findIn(ctx, v, f, s.Fragments[i], ids, out)
 		if err != nil {
-			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.store, s.Version, f.GetId(), err)
+			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.root.Store, s.Version, f.GetId(), err)
 		}
 	}
 	return out, nil
@@ -233,7 +234,7 @@ func (e *Engine) findIn(ctx context.Context, v *version, m *tablepb.DataFragment
 	var gone *deletion.Vector
 	for i, position := range seq.Find(ids) {
 		if gone == nil { // read for the first hit only
-			if gone, err = e.deletionVector(ctx, f); err != nil {
+			if gone, err = e.root.Deletions(ctx, f); err != nil {
 				return err
 			}
 		}

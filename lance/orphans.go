@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -17,14 +18,14 @@ import (
 const branchesDir = "tree"
 
 // collectedDirs are the directories whose objects exist only to be referred to.
-var collectedDirs = []string{dataDir, deletionsDir, indicesDir, transactionsDir, partitionsDir}
+var collectedDirs = []string{objects.DataDir, objects.DeletionsDir, objects.IndicesDir, objects.TransactionsDir, objects.PartitionsDir}
 
 // Orphans implements table.OrphanFinder: data, deletion, index, transaction and
 // label files that no version refers to, of the table or of its branches, and
 // unfinished manifests. The versions of a branch are not looked at by themselves
 // (ErrUnsupported): others branches of the same table may refer to its files.
 func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return 0, err
 	}
 	// Listed before the versions are: what is committed in between is referred to
@@ -33,7 +34,7 @@ func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (version
 	if err != nil {
 		return 0, err
 	}
-	refs := newReferences(e.store)
+	refs := newReferences(e.root.Store)
 	if versions, err = e.references(ctx, refs); err != nil {
 		return versions, err
 	}
@@ -50,9 +51,9 @@ func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (version
 // stored lists everything that versions may refer to, by path.
 func (e *Engine) stored(ctx context.Context) (out []table.Orphan, err error) {
 	list := func(dir string, skip func(name string) bool) error {
-		infos, err := e.store.ListAll(ctx, dir)
+		infos, err := e.root.Store.ListAll(ctx, dir)
 		if err != nil {
-			return fmt.Errorf("lance: table %s: %w", e.store, err)
+			return fmt.Errorf("lance: table %s: %w", e.root.Store, err)
 		}
 		for _, info := range infos {
 			if !skip(info.Name) {
@@ -66,7 +67,7 @@ func (e *Engine) stored(ctx context.Context) (out []table.Orphan, err error) {
 			return nil, err
 		}
 	}
-	if err := list(versionsDir, func(name string) bool { return name == hintFile || isManifest(name) }); err != nil {
+	if err := list(objects.VersionsDir, func(name string) bool { return name == hintFile || isManifest(name) }); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b table.Orphan) int { return strings.Compare(a.Path, b.Path) })
@@ -88,7 +89,7 @@ func (e *Engine) references(ctx context.Context, refs *references) (int, error) 
 		case errors.Is(err, errVersionGone):
 			// Cleaned up since it was listed.
 		default:
-			return read, fmt.Errorf("lance: table %s: what %s refers to cannot be told: %w", e.store, name, err)
+			return read, fmt.Errorf("lance: table %s: what %s refers to cannot be told: %w", e.root.Store, name, err)
 		}
 	}
 	return read, nil
@@ -97,7 +98,7 @@ func (e *Engine) references(ctx context.Context, refs *references) (int, error) 
 var errVersionGone = errors.New("version gone")
 
 func (e *Engine) referencesOf(ctx context.Context, refs *references, name string) error {
-	data, err := store.ReadAll(ctx, e.store, name, manifest.MaxSize)
+	data, err := store.ReadAll(ctx, e.root.Store, name, manifest.MaxSize)
 	if errors.Is(err, table.ErrNotFound) {
 		return errVersionGone
 	}
@@ -108,32 +109,32 @@ func (e *Engine) referencesOf(ctx context.Context, refs *references, name string
 	if err != nil {
 		return err
 	}
-	dir := strings.TrimSuffix(path.Dir(name), versionsDir)
+	dir := strings.TrimSuffix(path.Dir(name), objects.VersionsDir)
 	dir = strings.TrimSuffix(dir, "/")
 	if dir == "" && c.Manifest.GetBranch() != "" {
 		return table.Unsupportedf("it is of the branch %q, and other branches of the same table may refer to its files", c.Manifest.GetBranch())
 	}
-	return refs.add(ctx, e.store, dir, c)
+	return refs.add(ctx, e.root.Store, dir, c)
 }
 
 // manifestNames lists the manifests of the table and of its branches, by path.
 func (e *Engine) manifestNames(ctx context.Context) ([]string, error) {
-	infos, err := e.store.ListAll(ctx, versionsDir)
+	infos, err := e.root.Store.ListAll(ctx, objects.VersionsDir)
 	if err == nil {
 		for i := range infos {
-			infos[i].Name = path.Join(versionsDir, infos[i].Name)
+			infos[i].Name = path.Join(objects.VersionsDir, infos[i].Name)
 		}
 		var branches []store.Info
-		branches, err = e.store.ListAll(ctx, branchesDir)
+		branches, err = e.root.Store.ListAll(ctx, branchesDir)
 		for _, info := range branches {
-			if dir := path.Dir(info.Name); path.Base(dir) == versionsDir {
+			if dir := path.Dir(info.Name); path.Base(dir) == objects.VersionsDir {
 				info.Name = path.Join(branchesDir, info.Name)
 				infos = append(infos, info)
 			}
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lance: table %s: %w", e.store, err)
+		return nil, fmt.Errorf("lance: table %s: %w", e.root.Store, err)
 	}
 	var names []string
 	for _, info := range infos {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -15,6 +14,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -27,30 +27,25 @@ import (
 // one row for each physical row of the sources, null for a deleted one. The matrix
 // of counts is a global buffer of the file; the schema's metadata has its number.
 const (
-	partitionsDir = "_fri"
-	labelColumn   = "label"
-	labelType     = "uint16"
-	countsBuffer  = "lance:stable_partition:counts_buffer_index"
-	labelsFormat  = datafile.V2_1 // the older of those that are written
-	labelBits     = 16
+	labelColumn  = "label"
+	labelType    = "uint16"
+	countsBuffer = "lance:stable_partition:counts_buffer_index"
+	labelsFormat = datafile.V2_1 // the older of those that are written
+	labelBits    = 16
 )
-
-func labelPath(ref fri.PartitionRef) string {
-	return path.Join(partitionsDir, ref.MapID, fri.LabelFileName)
-}
 
 // WritePartition stores the labels of a stable partition in a new label file of the
 // table, for a transition to refer to. The object is what a commit that does not
 // come about has to delete; if it has a path it is returned also with an error.
 func (e *Engine) WritePartition(ctx context.Context, p *fri.Partition) (fri.PartitionRef, table.Object, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return fri.PartitionRef{}, table.Object{}, err
 	}
 	ref := fri.PartitionRef{MapID: uuid.NewString()}
-	o := table.Object{Kind: table.ObjectPartition, Path: labelPath(ref)}
+	o := table.Object{Kind: table.ObjectPartition, Path: objects.LabelPath(ref.MapID)}
 	n, err := e.writeLabels(ctx, o.Path, p)
 	if err != nil {
-		return fri.PartitionRef{}, o, fmt.Errorf("lance: table %s: label file %s: %w", e.store, o.Path, err)
+		return fri.PartitionRef{}, o, fmt.Errorf("lance: table %s: label file %s: %w", e.root.Store, o.Path, err)
 	}
 	ref.Bytes, o.Bytes = n, n
 	return ref, o, nil
@@ -71,7 +66,7 @@ func (e *Engine) writeLabels(ctx context.Context, name string, p *fri.Partition)
 	if err != nil {
 		return 0, err
 	}
-	out, err := e.store.Create(ctx, name, store.WriteOptions{})
+	out, err := e.root.Store.Create(ctx, name, store.WriteOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -131,13 +126,13 @@ func (e *Engine) Partitions(s *table.Snapshot) (fri.PartitionSource, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, ref fri.PartitionRef) (fri.PartitionMap, error) {
-		if err := e.check(ctx); err != nil {
+		if err := e.root.Ready(ctx); err != nil {
 			return nil, err
 		}
-		l := &labelFile{engine: e, file: table.DataFile{Path: labelPath(ref), Bytes: ref.Bytes}}
+		l := &labelFile{engine: e, file: table.DataFile{Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes}}
 		if ref.HasBase {
 			if _, listed := v.bases[ref.Base]; !listed {
-				return nil, table.Corruptf("lance: table %s version %d: label file %s lies under base %d, which is not listed", e.store, s.Version, ref.MapID, ref.Base)
+				return nil, table.Corruptf("lance: table %s version %d: label file %s lies under base %d, which is not listed", e.root.Store, s.Version, ref.MapID, ref.Base)
 			}
 			l.file.Base = v.bases.root(&ref.Base)
 		}
@@ -153,15 +148,15 @@ type labelFile struct {
 }
 
 func (l *labelFile) wrap(err error) error {
-	return fmt.Errorf("lance: table %s: %s: %w", l.engine.store, l.file.Path, err)
+	return fmt.Errorf("lance: table %s: %s: %w", l.engine.root.Store, l.file.Path, err)
 }
 
 // open opens the file and checks that it is one of labels.
-func (l *labelFile) open(ctx context.Context) (*openFile, schema.Leaf, error) {
-	if err := l.engine.check(ctx); err != nil {
+func (l *labelFile) open(ctx context.Context) (*objects.DataFile, schema.Leaf, error) {
+	if err := l.engine.root.Ready(ctx); err != nil {
 		return nil, schema.Leaf{}, err
 	}
-	f, err := l.engine.openDataFile(ctx, l.file, l.engine.metadata)
+	f, err := l.engine.root.OpenFile(ctx, l.file, l.engine.root.Metadata)
 	if err != nil {
 		return nil, schema.Leaf{}, l.wrap(err)
 	}
@@ -176,7 +171,7 @@ func (l *labelFile) open(ctx context.Context) (*openFile, schema.Leaf, error) {
 			leaves[0].Path, leaves[0].Field.LogicalType, leaves[0].Field.Nullable, labelColumn, labelType)
 	}
 	if err != nil {
-		f.release()
+		f.Release()
 		return nil, schema.Leaf{}, l.wrap(err)
 	}
 	return f, leaves[0], nil
@@ -188,7 +183,7 @@ func (l *labelFile) Counts(ctx context.Context) (*fri.Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.release()
+	defer f.Release()
 	number, err := strconv.ParseUint(f.Schema().Metadata[countsBuffer], 10, 32)
 	if err != nil {
 		return nil, l.wrap(table.Corruptf("its schema does not say where the counts are: %s is %.100q", countsBuffer, f.Schema().Metadata[countsBuffer]))
@@ -213,7 +208,7 @@ func (l *labelFile) Labels(ctx context.Context, from, to uint64) (fri.LabelBlock
 	if err != nil {
 		return fri.LabelBlock{}, err
 	}
-	defer f.release()
+	defer f.Release()
 	column, err := f.Column(0)
 	if err != nil {
 		return fri.LabelBlock{}, l.wrap(err)
@@ -266,7 +261,7 @@ func (e *Engine) reuseChange(base *version, next table.FragmentID, content []byt
 	for i, ref := range h.Partitions() {
 		switch {
 		case !ref.HasBase:
-			labels = append(labels, table.Object{Kind: table.ObjectPartition, Path: labelPath(ref), Bytes: ref.Bytes})
+			labels = append(labels, table.Object{Kind: table.ObjectPartition, Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes})
 		case base.bases[ref.Base] == nil:
 			return nil, nil, table.Corruptf("transition %d: label file %s lies under base %d, which is not listed", i, ref.MapID, ref.Base)
 		}

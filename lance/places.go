@@ -2,6 +2,7 @@ package lance
 
 import (
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -16,7 +17,7 @@ type leafPlace struct {
 }
 
 // open returns the column, of the file that it is in.
-func (p leafPlace) open(f *openFile) (*datafile.Column, error) {
+func (p leafPlace) open(f *objects.DataFile) (*datafile.Column, error) {
 	return f.LeafColumn(p.column, p.lists)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/fri"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -82,11 +83,11 @@ func (r *references) add(ctx context.Context, s store.Store, dir string, c *mani
 		h.fragment(f)
 	}
 	if name := m.GetTransactionFile(); name != "" {
-		h.object(nil, transactionsDir, name)
+		h.object(nil, objects.TransactionsDir, name)
 	}
 	for _, ix := range c.Indexes.GetIndices() {
 		// All of the directory, whatever the entry lists of it.
-		h.tree(ix.BaseId, indicesDir, uuidOf(ix.GetUuid()).String())
+		h.tree(ix.BaseId, objects.IndicesDir, uuidOf(ix.GetUuid()).String())
 		if ix.GetName() != reuseIndexName {
 			continue
 		}
@@ -105,7 +106,7 @@ func (h holder) fragment(f *tablepb.DataFragment) {
 		h.dataFile(o.GetDataFile())
 	}
 	if d := f.GetDeletionFile(); d != nil {
-		h.object(d.BaseId, deletionsDir, deletionName(f.GetId(), d))
+		h.object(d.BaseId, objects.DeletionsDir, objects.DeletionName(f.GetId(), d))
 	}
 	for _, x := range []*tablepb.ExternalFile{
 		f.GetExternalRowIds(), f.GetExternalLastUpdatedAtVersions(), f.GetExternalCreatedAtVersions(),
@@ -117,10 +118,10 @@ func (h holder) fragment(f *tablepb.DataFragment) {
 }
 
 func (h holder) dataFile(d *tablepb.DataFile) {
-	h.object(d.BaseId, dataDir, d.GetPath())
+	h.object(d.BaseId, objects.DataDir, d.GetPath())
 	// Large values can lie in files of their own, in a directory that is called
 	// like the data file: data/x.lance, data/x/*.blob. No manifest names them.
-	h.tree(d.BaseId, dataDir, strings.TrimSuffix(d.GetPath(), path.Ext(d.GetPath())))
+	h.tree(d.BaseId, objects.DataDir, strings.TrimSuffix(d.GetPath(), path.Ext(d.GetPath())))
 }
 
 // labels collects the label files of a tagged history.
@@ -138,7 +139,7 @@ func (h holder) labels(ctx context.Context, s store.Store, ix *tablepb.IndexMeta
 	}
 	content := d.GetInline()
 	if ext := d.GetExternal(); ext != nil {
-		place, ours := h.place(ix.BaseId, indicesDir, path.Join(id.String(), ext.GetPath()))
+		place, ours := h.place(ix.BaseId, objects.IndicesDir, path.Join(id.String(), ext.GetPath()))
 		if !ours {
 			return table.Unsupportedf("it lies in another table")
 		}
@@ -158,7 +159,7 @@ func (h holder) labels(ctx context.Context, s store.Store, ix *tablepb.IndexMeta
 		if ref.HasBase {
 			base = &ref.Base
 		}
-		h.tree(base, partitionsDir, ref.MapID)
+		h.tree(base, objects.PartitionsDir, ref.MapID)
 	}
 	h.histories[id] = true
 	return nil
@@ -196,7 +197,7 @@ func (h holder) place(id *uint32, usual, name string) (place string, ours bool) 
 func readExternal(ctx context.Context, s store.Store, name string, ext *tablepb.ExternalFile) ([]byte, error) {
 	data, err := store.ReadAll(ctx, s, name, maxReuseSize)
 	if err != nil {
-		return nil, missing(err)
+		return nil, objects.Missing(err)
 	}
 	n := uint64(len(data))
 	if ext.GetOffset() > n || ext.GetSize() > n-ext.GetOffset() {

@@ -13,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/fri"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -73,7 +74,7 @@ func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
 	if ext := d.GetExternal(); ext != nil {
 		out.External = true
 		out.Bytes = ext.GetSize()
-		out.Path = path.Join(indicesDir, out.UUID.String(), ext.GetPath())
+		out.Path = path.Join(objects.IndicesDir, out.UUID.String(), ext.GetPath())
 		if err := store.CheckName(ext.GetPath()); err != nil {
 			return nil, table.Corruptf("fragment reuse index %s: %w", out.UUID, err)
 		}
@@ -88,7 +89,7 @@ func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
 
 // ReuseIndex implements table.Loader.
 func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := versionOf(s); err != nil {
@@ -99,7 +100,7 @@ func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, err
 	}
 	content, err := e.reuseContent(ctx, s.Reuse)
 	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", e.store, s.Version, s.Reuse.UUID, err)
+		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", e.root.Store, s.Version, s.Reuse.UUID, err)
 	}
 	return content, nil
 }
@@ -114,9 +115,9 @@ func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) (
 		// Never nil: that would say that there is no index.
 		return append([]byte{}, d.GetInline()...), nil
 	}
-	data, err := store.ReadAll(ctx, e.store, meta.Path, maxReuseSize)
+	data, err := store.ReadAll(ctx, e.root.Store, meta.Path, maxReuseSize)
 	if err != nil {
-		return nil, missing(err)
+		return nil, objects.Missing(err)
 	}
 	n := uint64(len(data))
 	if ext.GetOffset() > n || ext.GetSize() > n-ext.GetOffset() {
@@ -159,9 +160,9 @@ func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied
 	d := &tablepb.FragmentReuseIndexDetails{Content: &tablepb.FragmentReuseIndexDetails_Inline{Inline: up.Content}}
 	var wrote []table.Object
 	if len(up.Content) > reuseInlineMax {
-		name := path.Join(indicesDir, id.String(), reuseFile)
+		name := path.Join(objects.IndicesDir, id.String(), reuseFile)
 		wrote = append(wrote, table.Object{Kind: table.ObjectReuseIndex, Path: name, Bytes: uint64(len(up.Content))})
-		if err := e.store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
+		if err := e.root.Store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
 			return nil, wrote, err
 		}
 		d.Content = &tablepb.FragmentReuseIndexDetails_External{External: &tablepb.ExternalFile{

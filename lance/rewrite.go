@@ -8,6 +8,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -50,9 +51,9 @@ func (e *Engine) RewriteGroup(ctx context.Context, req table.RewriteRequest) (ta
 
 func (e *Engine) rewriteError(s *table.Snapshot, err error) error {
 	if s == nil {
-		return fmt.Errorf("lance: table %s: rewrite: %w", e.store, err)
+		return fmt.Errorf("lance: table %s: rewrite: %w", e.root.Store, err)
 	}
-	return fmt.Errorf("lance: table %s version %d: rewrite: %w", e.store, s.Version, err)
+	return fmt.Errorf("lance: table %s version %d: rewrite: %w", e.root.Store, s.Version, err)
 }
 
 // rewriteGroup is the sources of a rewrite, checked.
@@ -86,7 +87,7 @@ type rewriteSource struct {
 // prepareRewrite finds everything out that can make a rewrite impossible before
 // any of it is done.
 func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	v, err := versionOf(s)
@@ -145,7 +146,7 @@ func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rew
 			return s, err
 		}
 	}
-	if s.dead, err = g.engine.deletionVector(ctx, f); err != nil {
+	if s.dead, err = g.engine.root.Deletions(ctx, f); err != nil {
 		return s, err
 	}
 	for file, d := range f.Files {
@@ -158,7 +159,7 @@ func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rew
 
 // checkFile checks that every column that the source needs of a file can be read.
 func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int, d table.DataFile) error {
-	var of *openFile
+	var of *objects.DataFile
 	for i, p := range s.places {
 		if p.file != file {
 			continue
@@ -166,10 +167,10 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 		if of == nil {
 			// Files of dropped columns only are not even opened.
 			var err error
-			if of, err = g.engine.openData(ctx, s.fragment, d); err != nil {
+			if of, err = g.engine.root.OpenData(ctx, s.fragment, d); err != nil {
 				return err
 			}
-			defer of.release()
+			defer of.Release()
 			g.keep(s, file, of)
 		}
 		column, err := p.open(of)

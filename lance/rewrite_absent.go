@@ -132,7 +132,7 @@ func (r *rewriteRun) takeAbsent(ctx context.Context, f *rewriteFile, s *rewriteS
 	if err != nil {
 		return err
 	}
-	defer of.release()
+	defer of.Release()
 	column, err := place.open(of)
 	if err != nil {
 		return source.wrap(err)

@@ -3,6 +3,7 @@ package lance
 import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -27,7 +28,7 @@ type rewritePart struct {
 
 // copies returns which parts of a column, leaf number leaf of an open file of a source,
 // may be copied. A part is a page, or what [datafile.Column.NumParts] says.
-func (r *rewriteRun) copies(f *rewriteFile, source *rewriteSource, of *openFile, leaf int, c *datafile.Column) (func(part int) bool, error) {
+func (r *rewriteRun) copies(f *rewriteFile, source *rewriteSource, of *objects.DataFile, leaf int, c *datafile.Column) (func(part int) bool, error) {
 	none := func(int) bool { return false }
 	if r.req.Copy == table.CopyNever {
 		return none, nil
@@ -62,7 +63,7 @@ type copyTarget struct {
 // together returns the columns of which the same parts have to be copied as of c: c
 // itself, and in format 2.0 those of all leaves within the same lists. It returns none
 // if some of these lie elsewhere.
-func (r *rewriteRun) together(f *rewriteFile, source *rewriteSource, of *openFile, leaf int, c *datafile.Column) ([]copyTarget, error) {
+func (r *rewriteRun) together(f *rewriteFile, source *rewriteSource, of *objects.DataFile, leaf int, c *datafile.Column) ([]copyTarget, error) {
 	if len(c.Lists()) == 0 {
 		return []copyTarget{{c, f.file.Column(leaf)}}, nil
 	}

@@ -61,7 +61,7 @@ func (g *rewriteGroup) countDistinct(ctx context.Context, s *rewriteSource, i in
 	if err != nil {
 		return err
 	}
-	defer of.release()
+	defer of.Release()
 	column, err := place.open(of)
 	if err != nil {
 		return err

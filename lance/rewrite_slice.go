@@ -7,6 +7,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -15,7 +16,7 @@ import (
 type columnReading struct {
 	run    *rewriteRun
 	file   *rewriteFile // that is written
-	of     *openFile
+	of     *objects.DataFile
 	column *datafile.Column
 	// leaf is what blocks of the column are read as, and take what appends their rows.
 	leaf schema.Leaf
@@ -38,7 +39,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	if err != nil {
 		return err
 	}
-	defer of.release()
+	defer of.Release()
 	column, err := place.open(of)
 	if err != nil {
 		return source.wrap(err)
@@ -109,8 +110,8 @@ func (c *columnReading) copyRuns(ctx context.Context, s *rewriteSlice, leaf int,
 
 // copyPage copies a page, or other part of the column, as bytes.
 func (c *columnReading) copyPage(ctx context.Context, page int, to *datafile.ColumnWriter) error {
-	c.of.retain() // until the page was read
-	err := to.CopyPage(ctx, c.column, page, c.of.release)
+	c.of.Retain() // until the page was read
+	err := to.CopyPage(ctx, c.column, page, c.of.Release)
 	c.run.blockDone(c.file, to.CopyBytes(c.column, page))
 	return err
 }

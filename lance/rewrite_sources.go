@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -13,7 +14,7 @@ import (
 // lost it by then, so a rewrite holds on to it, in as much memory as the cache may take.
 
 // keep remembers what was read of a source's file, if there is room.
-func (g *rewriteGroup) keep(s *rewriteSource, file int, of *openFile) {
+func (g *rewriteGroup) keep(s *rewriteSource, file int, of *objects.DataFile) {
 	m := of.Metadata()
 	if g.kept+m.Bytes() > g.engine.opts.CacheBytes {
 		g.forgotten = true
@@ -27,13 +28,13 @@ func (g *rewriteGroup) keep(s *rewriteSource, file int, of *openFile) {
 }
 
 // open opens a file of a source. The caller releases it.
-func (g *rewriteGroup) open(ctx context.Context, s *rewriteSource, file int) (*openFile, error) {
-	metadata := g.engine.metadata
+func (g *rewriteGroup) open(ctx context.Context, s *rewriteSource, file int) (*objects.DataFile, error) {
+	metadata := g.engine.root.Metadata
 	if s.metadata != nil && s.metadata[file] != nil {
 		// The file was read in this rewrite, and is never written again.
 		metadata = func(_ context.Context, o store.File, _ table.DataFile) (*datafile.File, error) {
 			return s.metadata[file].Open(o), nil
 		}
 	}
-	return g.engine.openDataWith(ctx, s.fragment, s.fragment.Files[file], metadata)
+	return g.engine.root.OpenDataWith(ctx, s.fragment, s.fragment.Files[file], metadata)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/datafile/level"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -23,7 +24,7 @@ func (e *Engine) Rows(ctx context.Context, s *table.Snapshot, ids []table.Fragme
 	return func(yield func(table.Batch, error) bool) {
 		err := e.rows(ctx, s, ids, opts, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.store, s.Version, err))
+			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, s.Version, err))
 		}
 	}
 }
@@ -32,7 +33,7 @@ func (e *Engine) Rows(ctx context.Context, s *table.Snapshot, ids []table.Fragme
 var errStopped = errors.New("stopped")
 
 func (e *Engine) rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions, yield func(table.Batch) bool) error {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return err
 	}
 	v, err := versionOf(s)
@@ -66,7 +67,7 @@ func (e *Engine) fragmentRows(ctx context.Context, sch *schema.Schema, f table.F
 		return err
 	}
 	defer r.close()
-	dead, err := e.deletionVector(ctx, f)
+	dead, err := e.root.Deletions(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (e *Engine) fragmentRows(ctx context.Context, sch *schema.Schema, f table.F
 	addrs := newAddresses(f, dead)
 	defer addrs.stop()
 	for {
-		if err := e.check(ctx); err != nil {
+		if err := e.root.Ready(ctx); err != nil {
 			return err
 		}
 		record, err := reader.Next(opts.BatchRows)
@@ -110,16 +111,16 @@ type fragmentReader struct {
 	leaves   []schema.Leaf
 	// files and places are where each leaf lies; a nil file is a leaf that the
 	// fragment does not have, because it is younger.
-	files  []*openFile
+	files  []*objects.DataFile
 	places []leafPlace
-	open   map[string]*openFile
+	open   map[string]*objects.DataFile
 	// blobs read what lies beside the files, by leaf; nil for most leaves.
 	blobs []*blobSource
 }
 
 // openFragment finds out where the leaves of sch lie and opens those files.
 func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
-	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*openFile{}}
+	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*objects.DataFile{}}
 	var err error
 	if r.places, err = placeLeaves(f, r.leaves); err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.F
 		d := f.Files[p.file]
 		of := r.open[d.Base+"\x00"+d.Path]
 		if of == nil {
-			if of, err = e.openData(ctx, f, d); err != nil {
+			if of, err = e.root.OpenData(ctx, f, d); err != nil {
 				r.close()
 				return nil, err
 			}
@@ -154,7 +155,7 @@ func (r *fragmentReader) close() {
 		}
 	}
 	for _, of := range r.open {
-		of.release()
+		of.Release()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/lance/cache"
 	"github.com/rehome-db/rehome/rebase"
 )
 
@@ -57,7 +58,7 @@ func (o *SessionOptions) Validate() error {
 //
 // A session changes no result, only what is read for it.
 type Session struct {
-	cache *cache
+	cache *cache.Cache
 
 	// Both are nil once the session is closed. mu is held for reading while the
 	// addresses are used.
@@ -77,14 +78,14 @@ func NewSession(o SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lance: session: %w", err)
 	}
-	return &Session{cache: newCache(o.MaxBytes), reuse: reuse, addresses: rebase.NewMemory(o.AddressBytes)}, nil
+	return &Session{cache: cache.New(o.MaxBytes), reuse: reuse, addresses: rebase.NewMemory(o.AddressBytes)}, nil
 }
 
 // Close drops everything. Engines that are given the session go on without.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cache.lru.close()
+	s.cache.Close()
 	if s.reuse == nil {
 		return nil
 	}
@@ -115,14 +116,15 @@ type SessionMetrics struct {
 // instant.
 func (s *Session) Metrics() SessionMetrics {
 	c := s.cache
-	count := func(k entryKind) CacheMetrics { return CacheMetrics{c.hits[k].Load(), c.misses[k].Load()} }
-	m := SessionMetrics{
-		Versions: count(versionEntry), Transactions: count(transactionEntry),
-		Deletions: count(deletionEntry), Files: count(fileEntry),
+	count := func(k cache.Kind) CacheMetrics {
+		hits, misses := c.Counts(k)
+		return CacheMetrics{hits, misses}
 	}
-	c.lru.mu.Lock()
-	m.Evictions, m.Bytes = c.lru.evicted, c.lru.cost
-	c.lru.mu.Unlock()
+	m := SessionMetrics{
+		Versions: count(cache.Versions), Transactions: count(cache.Transactions),
+		Deletions: count(cache.Deletions), Files: count(cache.Files),
+	}
+	m.Evictions, m.Bytes = c.Size()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.reuse != nil {

@@ -11,7 +11,7 @@ func (e *Engine) Memory() rebase.Memory {
 	if s == nil {
 		return nil
 	}
-	return &tableMemory{session: s, place: e.placeOf("")}
+	return &tableMemory{session: s, place: e.root.Place("")}
 }
 
 // tableMemory is one table's part of a session's memory.

@@ -38,7 +38,7 @@ func (s *sidecars) create(ctx context.Context) (*sidecar, error) {
 	defer s.mu.Unlock()
 	s.last++
 	path := datafile.SidecarPath(s.path, s.last)
-	w, err := s.engine.store.Create(ctx, path, s.opts)
+	w, err := s.engine.root.Store.Create(ctx, path, s.opts)
 	if err != nil {
 		return nil, err
 	}

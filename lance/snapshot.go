@@ -37,7 +37,7 @@ func versionOf(s *table.Snapshot) (*version, error) {
 // snapshot puts a manifest into the terms of package table.
 func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
 	m := c.Manifest
-	where := fmt.Sprintf("lance: table %s version %d", e.store, m.GetVersion())
+	where := fmt.Sprintf("lance: table %s version %d", e.root.Store, m.GetVersion())
 	if err := manifest.CheckReader(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
@@ -47,7 +47,7 @@ func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme mani
 	}
 	v := &version{contents: c, scheme: scheme, schema: sch, bases: basesOf(m)}
 	s := &table.Snapshot{
-		Table:          e.store.String(),
+		Table:          e.root.Store.String(),
 		Version:        m.GetVersion(),
 		Schema:         sch.ToTable(),
 		NextFragmentID: nextFragmentID(m),
@@ -62,7 +62,7 @@ func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme mani
 		frag := v.bases.fragment(f)
 		if frag.Deletion != nil && frag.Deletion.Rows == 0 {
 			// The writer did not record the number, and everybody needs it.
-			if frag.Deletion.Rows, err = e.countDeletions(ctx, frag); err != nil {
+			if frag.Deletion.Rows, err = e.root.CountDeletions(ctx, frag); err != nil {
 				return nil, fmt.Errorf("%s: %w", where, err)
 			}
 		}

@@ -30,13 +30,13 @@ func (e *Engine) Take(ctx context.Context, s *table.Snapshot, addrs []table.RowA
 	return func(yield func(table.Batch, error) bool) {
 		err := e.take(ctx, s, addrs, columns, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && err != errStopped {
-			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.store, s.Version, err))
+			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, s.Version, err))
 		}
 	}
 }
 
 func (e *Engine) take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string, yield func(table.Batch) bool) error {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return err
 	}
 	v, err := versionOf(s)
@@ -193,7 +193,7 @@ func (e *Engine) takePortion(ctx context.Context, sch *schema.Schema, p portion,
 	}
 	defer reader.Close()
 	for addrs := p.addrs; ; {
-		if err := e.check(ctx); err != nil {
+		if err := e.root.Ready(ctx); err != nil {
 			return err
 		}
 		record, err := reader.Next(defaultBatchRows)

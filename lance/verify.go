@@ -11,6 +11,7 @@ import (
 	"github.com/rehome-db/rehome/fri"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -32,7 +33,7 @@ import (
 //
 // What is merely not supported is no finding.
 func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.Finding)) (map[string]int, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	v, err := versionOf(s)
@@ -42,7 +43,7 @@ func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.
 	c := checker{engine: e, snapshot: s, version: v, found: found, checked: map[string]int{}}
 	for _, part := range []func(context.Context) error{c.manifest, c.rowIDs, c.files, c.indexes, c.reuse} {
 		if err := part(ctx); err != nil {
-			return c.checked, fmt.Errorf("lance: table %s version %d: check: %w", e.store, s.Version, err)
+			return c.checked, fmt.Errorf("lance: table %s version %d: check: %w", e.root.Store, s.Version, err)
 		}
 	}
 	return c.checked, nil
@@ -121,11 +122,11 @@ func (c *checker) files(ctx context.Context) error {
 
 // file checks the metadata of a data file, as it is on disk now.
 func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, leaves map[int32]schema.Leaf) error {
-	of, err := c.engine.openUncached(ctx, d)
+	of, err := c.engine.root.OpenUncached(ctx, d)
 	if err != nil {
 		return err
 	}
-	defer of.release()
+	defer of.Release()
 	if of.Rows() != f.PhysicalRows {
 		return table.Corruptf("it has %d rows, the fragment %d", of.Rows(), f.PhysicalRows)
 	}
@@ -199,11 +200,11 @@ func (c *checker) indexFiles(ctx context.Context, m table.IndexMeta) error {
 	if !ok {
 		return nil
 	}
-	s, err := c.engine.storeOf(c.version.bases.root(ix.BaseId))
+	s, err := c.engine.root.StoreOf(c.version.bases.root(ix.BaseId))
 	if err != nil {
 		return err
 	}
-	dir := path.Join(c.version.bases.dir(ix.BaseId, indicesDir), m.UUID.String())
+	dir := path.Join(c.version.bases.dir(ix.BaseId, objects.IndicesDir), m.UUID.String())
 	if len(ix.GetFiles()) == 0 { // not recorded
 		infos, err := s.List(ctx, dir)
 		// Stock engines record segments that hold nothing, and write none of them.

@@ -67,7 +67,7 @@ func (c *checker) fragmentRowIDs(ctx context.Context, m *tablepb.DataFragment, f
 	if v := max(created.Max(), updated.Max()); v > manifest.GetVersion() {
 		return nil, table.Corruptf("it has a row of version %d, which is after this one", v)
 	}
-	gone, err := c.engine.deletionVector(ctx, f)
+	gone, err := c.engine.root.Deletions(ctx, f)
 	if err != nil {
 		return nil, nil // whoever checks the deletion vectors reports it
 	}

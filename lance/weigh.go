@@ -6,13 +6,14 @@ import (
 	"path"
 	"strings"
 
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/table"
 )
 
 // WeighHistory implements table.HistoryWeigher.
 func (e *Engine) WeighHistory(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
 	var h table.History
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return h, err
 	}
 	stored, err := e.stored(ctx)
@@ -23,7 +24,7 @@ func (e *Engine) WeighHistory(ctx context.Context, s *table.Snapshot, limit int)
 	if err != nil {
 		return h, err
 	}
-	needed, others := neededBy(s, newReferences(e.store)), newReferences(e.store)
+	needed, others := neededBy(s, newReferences(e.root.Store)), newReferences(e.root.Store)
 	h.Versions = len(names)
 	for _, name := range names[:min(len(names), limit)] {
 		switch err := e.referencesOf(ctx, others, name); {
@@ -59,10 +60,10 @@ func neededBy(s *table.Snapshot, r *references) *references {
 		}
 	}
 	for _, x := range s.Indexes {
-		r.trees[path.Join(indicesDir, x.UUID.String())] = true
+		r.trees[path.Join(objects.IndicesDir, x.UUID.String())] = true
 	}
 	if s.Reuse != nil {
-		r.trees[path.Join(indicesDir, s.Reuse.UUID.String())] = true
+		r.trees[path.Join(objects.IndicesDir, s.Reuse.UUID.String())] = true
 	}
 	return r
 }

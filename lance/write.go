@@ -18,6 +18,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/datafile/shred"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -34,7 +35,7 @@ const (
 // table's latest version. Rows that stock engines could not read again (package
 // arrowcheck has the list) are refused.
 func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
-	if err := e.check(ctx); err != nil {
+	if err := e.root.Ready(ctx); err != nil {
 		return table.Written{}, err
 	}
 	w := fragmentWriter{engine: e, opts: withDefaults(opts), ratio: 1}
@@ -43,7 +44,7 @@ func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.S
 		err = w.writeSafely(ctx, rows)
 	}
 	if err != nil {
-		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", e.store, err)
+		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", e.root.Store, err)
 	}
 	return w.out, nil
 }
@@ -117,7 +118,7 @@ func (w *fragmentWriter) writeSafely(ctx context.Context, rows iter.Seq2[table.B
 func (w *fragmentWriter) writeAll(ctx context.Context, rows iter.Seq2[table.Batch, error]) error {
 	for batch, err := range rows {
 		if err == nil {
-			err = w.engine.check(ctx)
+			err = w.engine.root.Ready(ctx)
 		}
 		if err == nil {
 			err = w.batch(ctx, batch.Record)
@@ -248,9 +249,9 @@ type newDataFile struct {
 
 // createData starts a data file with the columns of s.
 func (e *Engine) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
-	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: dataDir + "/" + dataName()}}
+	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: objects.DataDir + "/" + dataName()}}
 	var err error
-	if d.storage, err = e.store.Create(ctx, d.object.Path, opts); err != nil {
+	if d.storage, err = e.root.Store.Create(ctx, d.object.Path, opts); err != nil {
 		return nil, err
 	}
 	if d.Writer, err = datafile.NewWriter(d.storage, format, s, writer); err != nil {

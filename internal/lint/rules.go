@@ -78,6 +78,8 @@ var Rules = []Rule{
 	{Package: "lance/readat", May: []string{"table"}},
 	{Package: "lance/store/...", May: []string{"table", "lance/readat", "lance/store/...", unix}},
 	{Package: "lance/store/storetest", May: []string{"table", "lance/store/...", testify}},
+	{Package: "lance/cache", May: []string{errgroup}},
+	{Package: "lance/objects", May: []string{"table", "deletion", "lance/cache", "lance/store", "lance/datafile", "lance/internal/pb/...", protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/manifest", May: []string{"table", "internal/roaringbytes", "lance/store", "lance/schema", "lance/internal/pb/...", roaring, protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/rowids", May: []string{"table", "lance/internal/pb/...", protobuf}, Tests: []string{"deletion"}},
 	{Package: "lance/schema", May: []string{"table", "lance/datafile/level", "lance/internal/pb/...", arrow, protobuf}, Tests: []string{"lance/..."}},

@@ -1,4 +1,4 @@
-package lance
+package objects
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"github.com/rehome-db/rehome/deletion"
+	"github.com/rehome-db/rehome/lance/cache"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -18,24 +19,12 @@ import (
 // an uncompressed list, is 8 GiB, but then a bitmap is written, of 512 MiB.
 const maxDeletionSize = 1 << 30
 
-// ReadDeletions implements table.DeletionStore. The result is a *deletion.Vector.
-func (e *Engine) ReadDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment) (table.OffsetSet, error) {
-	if err := e.check(ctx); err != nil {
-		return nil, err
-	}
-	v, err := e.deletionVector(ctx, f)
-	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: %w", e.store, s.Version, err)
-	}
-	return v, nil
-}
-
-// deletionVector reads and checks the deletion vector of a fragment.
-func (e *Engine) deletionVector(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
+// Deletions reads and checks the deletion vector of a fragment.
+func (r *Root) Deletions(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
 	if f.Deletion == nil {
 		return deletion.Of(), nil
 	}
-	v, err := e.readDeletionFile(ctx, f)
+	v, err := r.readDeletionFile(ctx, f)
 	if err != nil {
 		return nil, fmt.Errorf("fragment %d: deletion file %s: %w", f.ID, f.Deletion.Path, err)
 	}
@@ -45,10 +34,10 @@ func (e *Engine) deletionVector(ctx context.Context, f table.Fragment) (*deletio
 	return v, nil
 }
 
-// countDeletions returns how many rows of a fragment are deleted, for versions
+// CountDeletions returns how many rows of a fragment are deleted, for versions
 // that do not record it.
-func (e *Engine) countDeletions(ctx context.Context, f table.Fragment) (uint64, error) {
-	v, err := e.readDeletionFile(ctx, f)
+func (r *Root) CountDeletions(ctx context.Context, f table.Fragment) (uint64, error) {
+	v, err := r.readDeletionFile(ctx, f)
 	if err != nil {
 		return 0, fmt.Errorf("fragment %d: deletion file %s: %w", f.ID, f.Deletion.Path, err)
 	}
@@ -58,12 +47,12 @@ func (e *Engine) countDeletions(ctx context.Context, f table.Fragment) (uint64, 
 // readDeletionFile reads a deletion file, if it is not known. Its name is all there
 // is to its identity, as a random number is part of it; so for one that is known
 // nothing is read.
-func (e *Engine) readDeletionFile(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
-	s, err := e.storeOf(f.Deletion.Base)
+func (r *Root) readDeletionFile(ctx context.Context, f table.Fragment) (*deletion.Vector, error) {
+	s, err := r.StoreOf(f.Deletion.Base)
 	if err != nil {
 		return nil, err
 	}
-	v, err := cached(e.cache, e.entryOf(deletionEntry, f.Deletion.Base, f.Deletion.Path, 0, ""), func() (*deletion.Vector, int64, error) {
+	v, err := cache.Load(r.Cache, r.Entry(cache.Deletions, f.Deletion.Base, f.Deletion.Path, 0, ""), func() (*deletion.Vector, int64, error) {
 		return decodeDeletions(ctx, s, f)
 	})
 	if err != nil {
@@ -84,7 +73,7 @@ func decodeDeletions(ctx context.Context, s store.Store, f table.Fragment) (*del
 	}
 	data, err := store.ReadAll(ctx, s, f.Deletion.Path, maxDeletionSize)
 	if err != nil {
-		return nil, 0, missing(err)
+		return nil, 0, Missing(err)
 	}
 	v, err := deletion.Decode(encoding, data, f.PhysicalRows)
 	switch {
@@ -97,19 +86,8 @@ func decodeDeletions(ctx context.Context, s store.Store, f table.Fragment) (*del
 	return v, int64(max(size, uint64(len(data)))) + 128, nil
 }
 
-// WriteDeletions implements table.DeletionStore.
-func (e *Engine) WriteDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
-	if err := e.check(ctx); err != nil {
-		return table.DeletionRef{}, err
-	}
-	ref, err := e.writeDeletions(ctx, id, readVersion, deleted)
-	if err != nil {
-		return table.DeletionRef{}, fmt.Errorf("lance: table %s: deletion vector of fragment %d: %w", e.store, id, err)
-	}
-	return ref, nil
-}
-
-func (e *Engine) writeDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
+// WriteDeletions writes a deletion vector into a new file.
+func (r *Root) WriteDeletions(ctx context.Context, id table.FragmentID, readVersion uint64, deleted table.OffsetSet) (table.DeletionRef, error) {
 	v, ok := deleted.(*deletion.Vector)
 	if !ok {
 		v = deletion.Collect(deleted.All())
@@ -128,8 +106,8 @@ func (e *Engine) writeDeletions(ctx context.Context, id table.FragmentID, readVe
 		ReadVersion: readVersion,
 		Id:          binary.LittleEndian.Uint64(random[:]),
 	}
-	ref := table.DeletionRef{Path: deletionsDir + "/" + deletionName(uint64(id), d), Rows: v.Cardinality()}
-	w, err := e.store.Create(ctx, ref.Path, store.WriteOptions{})
+	ref := table.DeletionRef{Path: DeletionsDir + "/" + DeletionName(uint64(id), d), Rows: v.Cardinality()}
+	w, err := r.Store.Create(ctx, ref.Path, store.WriteOptions{})
 	if err != nil {
 		return table.DeletionRef{}, err
 	}
@@ -138,7 +116,7 @@ func (e *Engine) writeDeletions(ctx context.Context, id table.FragmentID, readVe
 	}
 	if err := w.Close(); err != nil {
 		// It may be there all the same, and nobody else knows its name.
-		return table.DeletionRef{}, errors.Join(err, e.deleteAll(ctx, []table.Object{{Kind: table.ObjectDeletion, Path: ref.Path}}))
+		return table.DeletionRef{}, errors.Join(err, r.deleteAll(ctx, []table.Object{{Kind: table.ObjectDeletion, Path: ref.Path}}))
 	}
 	return ref, nil
 }

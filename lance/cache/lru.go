@@ -1,14 +1,14 @@
-package lance
+package cache
 
 import (
 	"container/list"
 	"sync"
 )
 
-// lru keeps values by key up to a total cost, dropping those not used for longest.
+// LRU keeps values by key up to a total cost, dropping those not used for longest.
 // A value that costs more than all of that is not taken in. A value may outlive its
 // place here: whoever got it keeps it.
-type lru[V any] struct {
+type LRU[V any] struct {
 	mu      sync.Mutex
 	max     int64
 	cost    int64
@@ -24,13 +24,13 @@ type lruItem[V any] struct {
 	cost  int64
 }
 
-func newLRU[V any](limit int64, dropped func(V)) *lru[V] {
-	return &lru[V]{max: limit, order: list.New(), items: map[string]*list.Element{}, dropped: dropped}
+func NewLRU[V any](limit int64, dropped func(V)) *LRU[V] {
+	return &LRU[V]{max: limit, order: list.New(), items: map[string]*list.Element{}, dropped: dropped}
 }
 
-// get returns what is there. used, if not nil, is called with it before another
+// Get returns what is there. used, if not nil, is called with it before another
 // goroutine can make it leave.
-func (c *lru[V]) get(key string, used func(V)) (v V, ok bool) {
+func (c *LRU[V]) Get(key string, used func(V)) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.items[key]
@@ -45,9 +45,9 @@ func (c *lru[V]) get(key string, used func(V)) (v V, ok bool) {
 	return v, true
 }
 
-// getOrAdd returns what is there, or v after it was added if it can be, and says
+// GetOrAdd returns what is there, or v after it was added if it can be, and says
 // whether it was. used is as for get.
-func (c *lru[V]) getOrAdd(key string, v V, cost int64, used func(V)) (_ V, added bool) {
+func (c *LRU[V]) GetOrAdd(key string, v V, cost int64, used func(V)) (_ V, added bool) {
 	c.mu.Lock()
 	var out []V
 	if el, there := c.items[key]; there {
@@ -70,15 +70,15 @@ func (c *lru[V]) getOrAdd(key string, v V, cost int64, used func(V)) (_ V, added
 	return v, added
 }
 
-func (c *lru[V]) remove(el *list.Element) V {
+func (c *LRU[V]) remove(el *list.Element) V {
 	item := c.order.Remove(el).(*lruItem[V])
 	delete(c.items, item.key)
 	c.cost -= item.cost
 	return item.value
 }
 
-// close drops everything, and takes in nothing more.
-func (c *lru[V]) close() {
+// Close drops everything, and takes in nothing more.
+func (c *LRU[V]) Close() {
 	c.mu.Lock()
 	c.max = -1
 	var out []V
@@ -89,7 +89,7 @@ func (c *lru[V]) close() {
 	c.drop(out)
 }
 
-func (c *lru[V]) drop(values []V) {
+func (c *LRU[V]) drop(values []V) {
 	if c.dropped == nil {
 		return
 	}
