@@ -42,13 +42,6 @@ type changeDoc struct {
 	ElapsedMS int64          `json:"elapsed_ms"`
 }
 
-// change is what the three commands have in common: dml's Delete, Update and
-// MergeInsert.
-type change interface {
-	Execute(ctx context.Context, e table.Engine, opts dml.Options) (dml.Result, error)
-	DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (dml.Stats, error)
-}
-
 // changeFlags are the flags that the three have in common.
 type changeFlags struct {
 	dryRun     bool
@@ -61,9 +54,9 @@ func (f *changeFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.noProgress, "no-progress", false, noProgressUsage)
 }
 
-// runChange executes a change of the table, which prepare makes for its columns and
-// with the events to be told of, and prints what it did.
-func (a *app) runChange(ctx context.Context, location string, f changeFlags, prepare func(table.Schema, dml.Events) (change, error)) error {
+// runChange executes a change of the table, which prepare makes for its columns, and
+// prints what it did.
+func (a *app) runChange(ctx context.Context, location string, f changeFlags, prepare func(table.Schema) (dml.Change, error)) error {
 	start := time.Now()
 	ss, err := a.load(ctx, location, 0)
 	if err != nil {
@@ -72,19 +65,20 @@ func (a *app) runChange(ctx context.Context, location string, f changeFlags, pre
 	defer ss.close()
 	steps := a.steps(!f.noProgress)
 	defer steps.finish()
-	c, err := prepare(ss.snapshot.Schema, dml.TeeEvents(dml.LogEvents(a.logger()), steps.events()))
+	c, err := prepare(ss.snapshot.Schema)
 	if err != nil {
 		return err
 	}
+	opts := dml.Options{Events: dml.TeeEvents(dml.LogEvents(a.logger()), steps.events())}
 	doc := changeDoc{Table: ss.snapshot.Table, DryRun: f.dryRun, RebasedOver: []uint64{}}
 	var stats dml.Stats
 	if f.dryRun {
-		if stats, err = c.DryRun(ctx, ss.engine, ss.snapshot); err != nil {
+		if stats, err = dml.DryRun(ctx, ss.engine, ss.snapshot, c, opts); err != nil {
 			return err
 		}
 		doc.Version, doc.ReadVersion, doc.Attempts = ss.snapshot.Version, ss.snapshot.Version, 1
 	} else {
-		r, err := c.Execute(ctx, ss.engine, dml.Options{})
+		r, err := dml.Execute(ctx, ss.engine, c, opts)
 		if err != nil {
 			return err
 		}

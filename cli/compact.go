@@ -100,7 +100,7 @@ func afterCommit(err error, committed bool, version uint64) error {
 // runCompaction compacts and shows its events as progress and log lines.
 func (a *app) runCompaction(ctx context.Context, engine table.Engine, opts compaction.Options, showProgress bool) (compaction.Report, error) {
 	var bar *progress
-	events := compaction.Tee(compaction.LogEvents(a.logger()), compaction.Events{
+	opts.Events = compaction.Tee(compaction.LogEvents(a.logger()), compaction.Events{
 		PlanEnd: func(i compaction.PlanInfo) {
 			if i.Err == nil {
 				bar = a.startProgress("compacting", i.Bytes, size, showProgress)
@@ -108,7 +108,7 @@ func (a *app) runCompaction(ctx context.Context, engine table.Engine, opts compa
 		},
 		Progress: func(i compaction.ProgressInfo) { bar.set(i.BytesDone) },
 	})
-	report, err := compaction.Compact(ctx, engine, opts, events)
+	report, err := compaction.Compact(ctx, engine, opts)
 	bar.finish()
 	if report.Indexes == nil {
 		report.Indexes = []compaction.IndexDecision{}

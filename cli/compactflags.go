@@ -86,6 +86,7 @@ func (f *compactFlags) options() (compaction.Options, error) {
 		TargetRows:         f.targetRows,
 		MaxBytesPerFile:    uint64(f.maxBytesPerFile),
 		DeletionThreshold:  float64(f.threshold),
+		AnyDeletion:        f.threshold == 0,
 		MaxSourceRows:      f.maxSourceRows,
 		MaxSourceBytes:     uint64(f.maxSourceBytes),
 		MaxSourceFragments: int(f.maxSourceFrags),
@@ -100,9 +101,6 @@ func (f *compactFlags) options() (compaction.Options, error) {
 		Force:              f.force,
 		KeepOrder:          f.keepOrder,
 		MaxTransitions:     f.maxTransitions,
-	}
-	if f.threshold == 0 && f.cmd.Flags().Changed("deletion-threshold") {
-		opts.DeletionThreshold = compaction.AnyDeletion // zero: any deleted row is enough
 	}
 	opts.EnsureDefaults()
 	switch err := opts.Validate(); {

@@ -39,9 +39,9 @@ committed.
 			if strings.TrimSpace(where) == "" {
 				return usagef("delete needs --where EXPR; to delete every row say --where true (see %s --help)", cmd.CommandPath())
 			}
-			return a.runChange(cmd.Context(), args[0], f, func(schema table.Schema, ev dml.Events) (change, error) {
+			return a.runChange(cmd.Context(), args[0], f, func(schema table.Schema) (dml.Change, error) {
 				p, err := predicate("--where", where, schema)
-				return dml.Delete{Where: p, Events: ev}, err
+				return dml.Delete{Where: p}, err
 			})
 		},
 	}

@@ -82,7 +82,7 @@ func (w *demoWriter) run(ctx context.Context) error {
 }
 
 func (w *demoWriter) delete(ctx context.Context, pick func(id int64) bool) error {
-	r, err := dml.Delete{Where: whereID(pick)}.Execute(ctx, w.engine, dml.Options{})
+	r, err := dml.Execute(ctx, w.engine, dml.Delete{Where: whereID(pick)}, dml.Options{})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w *demoWriter) update(ctx context.Context, pick func(id int64) bool) error
 		}
 		return b.NewArray(), nil
 	})
-	r, err := dml.Update{Where: whereID(pick), Set: map[string]dml.Expr{"updates": increment}}.Execute(ctx, w.engine, dml.Options{})
+	r, err := dml.Execute(ctx, w.engine, dml.Update{Where: whereID(pick), Set: map[string]dml.Expr{"updates": increment}}, dml.Options{})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,8 @@ func (a *app) trim(ctx context.Context, location string, opts compaction.TrimOpt
 	if dryRun {
 		return compaction.PlanTrim(ctx, ss.engine, ss.snapshot, opts)
 	}
-	return compaction.Trim(ctx, ss.engine, opts, compaction.LogEvents(a.logger()))
+	opts.Events = compaction.LogEvents(a.logger())
+	return compaction.Trim(ctx, ss.engine, opts)
 }
 
 func printTrim(p *printer, r compaction.TrimReport, dryRun bool) error {

@@ -142,7 +142,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		"--fri=always", "--index-policy=through", "--force")
 	require.NoError(t, err)
 	want := compaction.Options{
-		TargetRows: 5, MaxBytesPerFile: 1 << 20, DeletionThreshold: compaction.AnyDeletion, MaxSourceRows: 6, MaxSourceBytes: 2048,
+		TargetRows: 5, MaxBytesPerFile: 1 << 20, AnyDeletion: true, MaxSourceRows: 6, MaxSourceBytes: 2048,
 		MaxSourceFragments: 7, ExcludeFragments: []table.FragmentID{1, 2}, Threads: 3, MemoryLimit: 1 << 30, NoSync: true, KeepCached: true,
 		Mode: compaction.ModeReencode, FRI: compaction.FRIAlways, IndexPolicy: compaction.IndexThrough, Force: true,
 	}

@@ -37,12 +37,12 @@ one.
 			if len(set) == 0 {
 				return usagef("update needs --set COLUMN=EXPR (see %s --help)", cmd.CommandPath())
 			}
-			return a.runChange(cmd.Context(), args[0], f, func(schema table.Schema, ev dml.Events) (change, error) {
+			return a.runChange(cmd.Context(), args[0], f, func(schema table.Schema) (dml.Change, error) {
 				p, err := predicate("--where", where, schema)
 				if err != nil {
 					return nil, err
 				}
-				u := dml.Update{Where: p, Set: map[string]dml.Expr{}, Events: ev}
+				u := dml.Update{Where: p, Set: map[string]dml.Expr{}}
 				return u, assignments(set, schema, u.Set)
 			})
 		},

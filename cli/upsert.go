@@ -58,7 +58,7 @@ Without rows it is refused together with --delete-not-in-source.
 			defer in.close()
 			defer func() { err = in.blame(err) }()
 			defer recovered.Into(&err)
-			return a.runChange(cmd.Context(), args[0], f.changeFlags, func(schema table.Schema, ev dml.Events) (change, error) {
+			return a.runChange(cmd.Context(), args[0], f.changeFlags, func(schema table.Schema) (dml.Change, error) {
 				if err := checkColumns("--on", f.on, schema); err != nil {
 					return nil, err
 				}
@@ -67,7 +67,6 @@ Without rows it is refused together with --delete-not-in-source.
 						return nil, err
 					}
 				}
-				m.Events = ev
 				m.Source = in.rows(schema.Arrow())
 				if f.deleteNotInFile {
 					m.Source = someRows(m.Source)

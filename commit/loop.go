@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/rehome-db/rehome/table"
@@ -324,27 +323,9 @@ func (l *Loop) settle(ctx context.Context) (found *table.Transaction, settled bo
 	return nil, false, err
 }
 
-// pause waits before the next attempt, the longer the more an attempt costs and
-// the more of them were lost, so that many writers do not keep each other from
-// finishing. It is short at first: against one writer that commits all the time,
-// what counts is to begin right after one of its commits, and to wait only gives
-// it time for more of them.
+// pause waits before the next attempt.
 func (l *Loop) pause(ctx context.Context, attempt int, cost time.Duration) error {
-	const shortest, longest = time.Millisecond, 10 * time.Second
-	slots := time.Duration(1) << min(attempt/8, 6)
-	d := min(time.Duration(1+rand.Int64N(int64(slots*max(cost, shortest)))), longest)
+	d := backoff.Pause(attempt, cost)
 	l.Hooks.Pause(attempt, d)
 	return l.Sleep(ctx, d)
-}
-
-// Sleep waits for d, or until ctx is done, which is its error then.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -79,7 +79,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 	// 3. Delete one row.
 	require.NoError(t, e.DeleteRows(ctx, deleted.addr))
 	// 4. Commit the compaction.
-	out, err := Publish(ctx, e, results, Options{}, Events{})
+	out, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 
 	require.Equal(t, []uint64{6, 7}, out.RebasedOver)
@@ -245,7 +245,7 @@ func TestCarry(t *testing.T) {
 			results := executed(t, e, c.opts)
 			c.meanwhile(t, e)
 			want := rowsAt(t, e, 0)
-			out, err := Publish(ctx, e, results, c.opts, Events{})
+			out, err := Publish(ctx, e, results, c.opts)
 			require.NoError(t, err)
 			require.Empty(t, out.Lost)
 			require.Equal(t, c.carried, out.RowsRelocated)
@@ -262,7 +262,7 @@ func TestCarry(t *testing.T) {
 				c.check(t, e, s)
 			}
 			// And again: what was carried is compacted away like anything else.
-			_, err = Compact(ctx, e, Options{DeletionThreshold: AnyDeletion}, Events{})
+			_, err = Compact(ctx, e, Options{AnyDeletion: true})
 			require.NoError(t, err)
 			require.Equal(t, sortedValues(want), sortedValues(rowsAt(t, e, 0)))
 		})
@@ -277,7 +277,7 @@ func TestIndexOverAPartOfWhatIsLeft(t *testing.T) {
 	require.NoError(t, e.DeleteRows(ctx, rowsOf(1, 0, 10)...))
 	_, err := e.AddIndex(ctx, table.IndexMeta{Name: "new", Coverage: ids(t, "0-1"), CoverageKnown: true, Reuse: table.ReuseThrough})
 	require.NoError(t, err)
-	_, err = Publish(ctx, e, results, Options{}, Events{})
+	_, err = Publish(ctx, e, results, Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, `index "new" covers 1 of its 2 fragments`)
 	require.Empty(t, orphans(t, e))
@@ -306,7 +306,7 @@ func TestEveryCallFailsOnceWhileCarrying(t *testing.T) {
 				committed = strings.HasPrefix(op, "commit ")
 				return nil
 			}
-			_, err = Publish(ctx, p, results, Options{Threads: 1}, Events{})
+			_, err = Publish(ctx, p, results, Options{Threads: 1})
 			p.before = nil
 			if more = at != ""; !more {
 				require.NoError(t, err)
@@ -337,7 +337,7 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, results, want := setUp(t)
 			p.afterCommit = func(*table.Snapshot, error) (*table.Snapshot, error) { return nil, table.ErrAmbiguousCommit }
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
 			require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "0-1"), Destinations: ids(t, "2"), RowsCarried: 1}}, out.Published)
@@ -358,7 +358,7 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 				}
 				return table.ErrAmbiguousCommit
 			}
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
 			require.EqualValues(t, 1, out.RowsRelocated)
@@ -383,11 +383,11 @@ func TestAmbiguousCommitWhileCarrying(t *testing.T) {
 				down = true
 				return nil, table.ErrAmbiguousCommit
 			}
-			_, err := Publish(cctx, p, results, Options{}, Events{})
+			_, err := Publish(cctx, p, results, Options{})
 			require.ErrorIs(t, err, table.ErrAmbiguousCommit)
 			require.ErrorContains(t, err, "2 objects written for it were kept")
 			p.before, p.afterCommit = nil, nil
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 1, out.RowsRelocated)
 			require.Equal(t, want, valuesOf(rowsAt(t, p.Engine, 0)))
@@ -409,7 +409,7 @@ func TestCompactWhileAWriterIsFaster(t *testing.T) {
 		}
 		return nil
 	}
-	report, err := Compact(ctx, p, Options{sleep: func(context.Context, time.Duration) error { return nil }}, Events{})
+	report, err := Compact(ctx, p, Options{sleep: func(context.Context, time.Duration) error { return nil }})
 	require.NoError(t, err)
 	require.Equal(t, 16, report.Attempts)
 	require.EqualValues(t, 15, report.RowsCarried)
@@ -432,7 +432,7 @@ func TestTasksOfDifferentVersions(t *testing.T) {
 	require.NoError(t, e.DeleteRows(ctx, table.NewRowAddr(2, 2)))
 	want := sortedValues(rowsAt(t, e, 0))
 
-	out, err := Publish(ctx, e, append(first, second...), Options{}, Events{})
+	out, err := Publish(ctx, e, append(first, second...), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []rebase.PublishedGroup{{Sources: ids(t, "2-3"), Destinations: ids(t, "4"), RowsCarried: 1}}, out.Published)
 	require.Equal(t, []rebase.LostGroup{{

@@ -96,9 +96,8 @@ func loadLatest(ctx context.Context, e table.Engine) (*table.Snapshot, error) {
 // what it wrote in vain it deletes, and [commit.Leftovers] of the error names what could not
 // be deleted. Nothing to do is no error. A [table.ErrConflict] asks to
 // call it again.
-func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Report, error) {
+func Compact(ctx context.Context, e table.Engine, opts Options) (Report, error) {
 	start := time.Now()
-	ev.EnsureDefaults()
 	opts.EnsureDefaults()
 	s, err := loadLatest(ctx, e)
 	if err != nil {
@@ -111,7 +110,7 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 		info.Rows += t.Rows
 		info.Bytes += t.Bytes
 	}
-	ev.PlanEnd(info)
+	opts.Events.PlanEnd(info)
 	if err != nil {
 		return Report{}, err
 	}
@@ -120,11 +119,11 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 		Policy: plan.Decision.Policy, Reason: plan.Decision.Reason, Forced: plan.Decision.Forced, Indexes: plan.Decision.Indexes,
 	}
 	if len(plan.Tasks) > 0 {
-		results, err := executeAll(ctx, e, s, plan.Tasks, opts, ev)
+		results, err := executeAll(ctx, e, s, plan.Tasks, opts)
 		if err != nil {
 			return Report{}, cleanedUp(ctx, e, plan.Tasks, err)
 		}
-		out, err := publish(ctx, e, results, opts, ev, true)
+		out, err := publish(ctx, e, results, opts, true)
 		if errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit) {
 			err = startAgain(err)
 		}
@@ -132,14 +131,14 @@ func Compact(ctx context.Context, e table.Engine, opts Options, ev Events) (Repo
 			return Report{}, err
 		}
 		report.add(out, results)
-		report.trim(ctx, e, opts, ev)
+		report.trim(ctx, e, opts)
 	}
 	report.ElapsedMS = time.Since(start).Milliseconds()
 	return report, nil
 }
 
 // trim keeps the history within the bound. Nothing of the compaction depends on it.
-func (r *Report) trim(ctx context.Context, e table.Engine, opts Options, ev Events) {
+func (r *Report) trim(ctx context.Context, e table.Engine, opts Options) {
 	if !r.FRI.Published || opts.MaxTransitions < 0 {
 		return
 	}
@@ -157,7 +156,7 @@ func (r *Report) trim(ctx context.Context, e table.Engine, opts Options, ev Even
 	if h.Len() <= opts.MaxTransitions {
 		return
 	}
-	report, err := Trim(ctx, e, TrimOptions{KeepTransitions: opts.MaxTransitions, MaxAttempts: opts.MaxAttempts, sleep: opts.sleep}, ev)
+	report, err := Trim(ctx, e, TrimOptions{KeepTransitions: opts.MaxTransitions, MaxAttempts: opts.MaxAttempts, Events: opts.Events, sleep: opts.sleep})
 	if err != nil {
 		fail(err)
 		return
@@ -220,7 +219,7 @@ func (r *Report) add(out Publication, results []Result) {
 
 // executeAll executes all tasks or, if one fails, none: what the others wrote is
 // deleted then.
-func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []Task, opts Options, ev Events) ([]Result, error) {
+func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []Task, opts Options) ([]Result, error) {
 	// All are asked about before any of them writes.
 	if rw, ok := e.(table.Rewriter); ok {
 		for _, t := range tasks {
@@ -230,7 +229,7 @@ func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []
 		}
 	}
 	parallel := min(opts.Threads, len(tasks))
-	m := newMeter(ev, tasks)
+	m := newMeter(opts.Events, tasks)
 	results := make([]Result, len(tasks))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -239,7 +238,7 @@ func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []
 		t.Writing.MemoryLimit = opts.MemoryLimit / uint64(parallel)
 		g.Go(func() (err error) {
 			if err = gctx.Err(); err == nil {
-				results[i], err = execute(gctx, e, s, t, ev, m)
+				results[i], err = execute(gctx, e, s, t, opts.Events, m)
 			}
 			return err
 		})
@@ -252,5 +251,5 @@ func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []
 	for _, r := range results {
 		objects = append(objects, r.Objects...)
 	}
-	return nil, errors.Join(err, discard(ctx, e, objects, ev))
+	return nil, errors.Join(err, discard(ctx, e, objects, opts.Events))
 }

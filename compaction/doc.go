@@ -85,11 +85,12 @@
 //	report, err := compaction.Compact(ctx, engine, compaction.Options{
 //		TargetRows:  1 << 20,
 //		IndexPolicy: compaction.IndexLeave,
-//	}, compaction.Tee(
-//		compaction.LogEvents(slog.Default()),
-//		compaction.Events{Progress: func(p compaction.ProgressInfo) { bar.Set(p.BytesDone) }},
-//	))
-//	if table.Classify(err) == table.PublicationRetryable {
+//		Events: compaction.Tee(
+//			compaction.LogEvents(slog.Default()),
+//			compaction.Events{Progress: func(p compaction.ProgressInfo) { bar.Set(p.BytesDone) }},
+//		),
+//	})
+//	if table.Classify(err) == table.OutcomeRetryable {
 //		// somebody else rewrote what was being compacted: run again
 //	}
 //

@@ -267,7 +267,7 @@ func executed(t tester, e table.Engine, opts Options) []Result {
 	require.NoError(t, err)
 	var out []Result
 	for _, task := range plan.Tasks {
-		r, err := task.Execute(ctx, e, Events{})
+		r, err := Execute(ctx, e, task, Options{})
 		require.NoError(t, err)
 		out = append(out, r)
 	}
@@ -292,7 +292,7 @@ func TestCompactMergesAndKeepsEveryRow(t *testing.T) {
 			require.NoError(t, e.DeleteRows(ctx, table.NewRowAddr(1, 0), table.NewRowAddr(1, 9), table.NewRowAddr(3, 5)))
 			before := rowsAt(t, e, 0)
 
-			report, err := Compact(ctx, wrap(e), Options{TargetRows: 20}, Events{})
+			report, err := Compact(ctx, wrap(e), Options{TargetRows: 20})
 			require.NoError(t, err)
 			require.True(t, report.Committed)
 			require.EqualValues(t, 8, report.Version)

@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 				require.NoError(t, p.DeleteRows(context.Background(), parseAddrs(t, arg)...))
 				line("  (somebody deletes %s)", arg)
 			case "compact":
-				_, err := Compact(context.Background(), p.Engine, Options{ExcludeFragments: ids(t, arg)}, Events{})
+				_, err := Compact(context.Background(), p.Engine, Options{ExcludeFragments: ids(t, arg)})
 				require.NoError(t, err)
 				line("  (somebody compacts all but %s)", arg)
 			case "fail":
@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 		}
 		opts := Options{Threads: 1, sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 		d.MaybeScanArgs(t, "attempts", &opts.MaxAttempts)
-		ev := Events{
+		opts.Events = Events{
 			PlanEnd:        func(i PlanInfo) { line("%v", i) },
 			TaskBegin:      func(i TaskInfo) { line("begin %v", i) },
 			TaskEnd:        func(i TaskInfo) { line("end %v", i) },
@@ -106,7 +106,7 @@ func TestEvents(t *testing.T) {
 			GroupLost:      func(i GroupLostInfo) { line("%v", i) },
 			ObjectsDeleted: func(i ObjectsInfo) { line("%v", i) },
 		}
-		_, err := Compact(ctx, e, opts, ev)
+		_, err := Compact(ctx, e, opts)
 		require.Empty(t, script, "never happened")
 		if err != nil {
 			line("error: %v", strings.ReplaceAll(err.Error(), "\n", "; "))

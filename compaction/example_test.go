@@ -36,10 +36,10 @@ func ExampleCompact() {
 	ctx := context.Background()
 	engine := newTable(ctx)
 
-	report, err := compaction.Compact(ctx, engine, compaction.Options{}, compaction.Events{
+	report, err := compaction.Compact(ctx, engine, compaction.Options{Events: compaction.Events{
 		TaskEnd:   func(i compaction.TaskInfo) { fmt.Println(i) },
 		CommitEnd: func(i compaction.CommitInfo) { fmt.Println(i) },
-	})
+	}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,7 +55,6 @@ func ExampleCompact() {
 func Example_distributed() {
 	ctx := context.Background()
 	engine := newTable(ctx)
-	var ev compaction.Events
 
 	plan, err := compaction.PlanLatest(ctx, engine, compaction.Options{})
 	if err != nil {
@@ -69,7 +68,7 @@ func Example_distributed() {
 		decode(answer, &r)
 		results = append(results, r)
 	}
-	out, err := compaction.Publish(ctx, engine, results, compaction.Options{}, ev)
+	out, err := compaction.Publish(ctx, engine, results, compaction.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func Example_distributed() {
 func worker(ctx context.Context, engine table.Engine, message []byte) []byte {
 	var task compaction.Task
 	decode(message, &task)
-	result, err := task.Execute(ctx, engine, compaction.Events{})
+	result, err := compaction.Execute(ctx, engine, task, compaction.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -44,8 +44,10 @@ type Result struct {
 // A task whose version is gone, or shows other fragments than the task names, is
 // [table.ErrTerminal]: plan again. A task with data that the engine cannot
 // rewrite is [table.ErrUnsupported], before anything is written.
-func (t Task) Execute(ctx context.Context, e table.Engine, ev Events) (Result, error) {
-	ev.EnsureDefaults()
+//
+// Of opts it uses Events: everything that decides what is written is in the task.
+func Execute(ctx context.Context, e table.Engine, t Task, opts Options) (Result, error) {
+	opts.EnsureDefaults()
 	if err := t.validate(); err != nil {
 		return Result{}, err
 	}
@@ -56,14 +58,15 @@ func (t Task) Execute(ctx context.Context, e table.Engine, ev Events) (Result, e
 	if err != nil {
 		return Result{}, fmt.Errorf("compaction: load version %d: %w", t.ReadVersion, err)
 	}
-	return execute(ctx, e, s, t, ev, newMeter(ev, []Task{t}))
+	return execute(ctx, e, s, t, opts.Events, newMeter(opts.Events, []Task{t}))
 }
 
 // Discard deletes what a result names, for a result that will not be published.
 // It must not be published any more after that.
-func Discard(ctx context.Context, e table.Engine, r Result, ev Events) error {
-	ev.EnsureDefaults()
-	return discard(ctx, e, r.Objects, ev)
+// Of opts it uses Events.
+func Discard(ctx context.Context, e table.Engine, r Result, opts Options) error {
+	opts.EnsureDefaults()
+	return discard(ctx, e, r.Objects, opts.Events)
 }
 
 func execute(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, ev Events, m *meter) (r Result, err error) {

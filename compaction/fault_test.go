@@ -18,7 +18,7 @@ import (
 func faultyTable(t *testing.T) *probe {
 	t.Helper()
 	e := newTable(t, 10, 10)
-	_, err := Compact(ctx, e, Options{}, Events{})
+	_, err := Compact(ctx, e, Options{})
 	require.NoError(t, err)
 	for range 5 {
 		appendRows(t, e, 10)
@@ -78,7 +78,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 						}
 						return errInjected
 					}
-					_, err = Compact(ctx, e, Options{Threads: 1}, Events{})
+					_, err = Compact(ctx, e, Options{Threads: 1})
 					p.before = nil
 					if more = at != ""; !more {
 						require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 		p := faultyTable(t)
 		results := executed(t, p, Options{})
 		require.Len(t, results, 2)
-		_, err := Compact(ctx, p.Engine, Options{}, Events{})
+		_, err := Compact(ctx, p.Engine, Options{})
 		require.NoError(t, err)
 		path := results[0].Objects[0].Path
 		p.before = func(op string) error {
@@ -123,7 +123,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 			}
 			return nil
 		}
-		_, err = Publish(ctx, p, results, Options{}, Events{})
+		_, err = Publish(ctx, p, results, Options{})
 		var left *commit.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.Equal(t, results[0].Objects, left.Objects)
@@ -131,14 +131,14 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 		require.Equal(t, table.OutcomeRetryable, table.Classify(err), "what was left does not change what to do")
 		require.Equal(t, []string{path}, orphans(t, p.Engine))
 		p.before = nil
-		require.NoError(t, Discard(ctx, p, results[0], Events{}))
+		require.NoError(t, Discard(ctx, p, results[0], Options{}))
 		require.Empty(t, orphans(t, p.Engine))
 
 		// A group is lost and the others are published: no error, but a report.
 		p = faultyTable(t)
 		results = executed(t, p, Options{})
 		require.Len(t, results, 2)
-		_, err = Compact(ctx, p.Engine, Options{ExcludeFragments: ids(t, "5-7")}, Events{})
+		_, err = Compact(ctx, p.Engine, Options{ExcludeFragments: ids(t, "5-7")})
 		require.NoError(t, err)
 		path = results[0].Objects[0].Path
 		p.before = func(op string) error {
@@ -147,7 +147,7 @@ func TestFailedDeletionIsNamed(t *testing.T) {
 			}
 			return nil
 		}
-		out, err := Publish(ctx, p, results, Options{}, Events{})
+		out, err := Publish(ctx, p, results, Options{})
 		require.NoError(t, err)
 		require.Len(t, out.Lost, 1)
 		require.Equal(t, results[0].Objects, out.Leftover)
@@ -171,7 +171,7 @@ func TestFailedTaskDeletesWhatTheOthersWrote(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := Compact(ctx, p, Options{Threads: 4}, Events{})
+	_, err := Compact(ctx, p, Options{Threads: 4})
 	require.ErrorIs(t, err, errInjected)
 	require.ErrorContains(t, err, "rewrite of fragments 5-7")
 	require.Empty(t, orphans(t, p.Engine))
@@ -185,7 +185,7 @@ func TestUnsupportedColumnIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	r.rewriting.Unsupported = []string{"n"}
 	var ops []string
 	p.before = func(op string) error { ops = append(ops, op); return nil }
-	_, err := Compact(ctx, r, Options{}, Events{})
+	_, err := Compact(ctx, r, Options{})
 	require.ErrorIs(t, err, table.ErrUnsupported)
 	require.ErrorContains(t, err, `column "n"`)
 	require.NotContains(t, strings.Join(ops, "\n"), "\nrewrite fragments")
@@ -216,7 +216,7 @@ func TestExecuteDistrustsTheEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newTable(t, 10, 10)
-			_, err := Compact(ctx, badWriter{&probe{Engine: e}, spoil}, Options{}, Events{})
+			_, err := Compact(ctx, badWriter{&probe{Engine: e}, spoil}, Options{})
 			require.ErrorContains(t, err, name)
 			require.Empty(t, orphans(t, e))
 			require.Len(t, rowsAt(t, e, 0), 20)
@@ -232,13 +232,13 @@ func TestExecuteOfATaskThatDoesNotFit(t *testing.T) {
 
 	gone := task
 	gone.ReadVersion = 99
-	_, err = gone.Execute(ctx, e, Events{})
+	_, err = Execute(ctx, e, gone, Options{})
 	require.ErrorIs(t, err, table.ErrTerminal)
 	require.ErrorIs(t, err, table.ErrNotFound)
 
 	older := task
 	older.ReadVersion = 2
-	_, err = older.Execute(ctx, e, Events{})
+	_, err = Execute(ctx, e, older, Options{})
 	require.ErrorIs(t, err, table.ErrTerminal)
 	require.ErrorContains(t, err, "fragment 1 is not as the task describes it")
 
@@ -255,7 +255,7 @@ func TestExecuteOfATaskThatDoesNotFit(t *testing.T) {
 		bad := task
 		bad.Sources = append([]table.Fragment(nil), task.Sources...)
 		spoil(&bad)
-		_, err := bad.Execute(ctx, e, Events{})
+		_, err := Execute(ctx, e, bad, Options{})
 		require.ErrorContains(t, err, name)
 	}
 	require.Empty(t, orphans(t, e))
@@ -274,7 +274,7 @@ func TestDamagedResult(t *testing.T) {
 			before := rowsAt(t, e, 0)
 			results := executed(t, e, Options{})
 			spoil(&results[0])
-			_, err := Publish(ctx, e, results, Options{}, Events{})
+			_, err := Publish(ctx, e, results, Options{})
 			require.ErrorIs(t, err, table.ErrCorrupt)
 			require.ErrorContains(t, err, name)
 			require.Equal(t, before, rowsAt(t, e, 0))

@@ -148,10 +148,10 @@ func TestModel(t *testing.T) {
 		}
 		never := rapid.IntRange(0, 3).Draw(t, "without history") == 0
 		opts := Options{
-			TargetRows:        rapid.Uint64Range(1, 100).Draw(t, "target"),
-			DeletionThreshold: rapid.SampledFrom([]float64{AnyDeletion, 0.1, 1}).Draw(t, "threshold"),
-			Threads:           2,
-			sleep:             func(context.Context, time.Duration) error { return nil },
+			TargetRows:  rapid.Uint64Range(1, 100).Draw(t, "target"),
+			AnyDeletion: rapid.IntRange(0, 3).Draw(t, "any deletion") == 0, DeletionThreshold: rapid.SampledFrom([]float64{0.1, 1}).Draw(t, "threshold"),
+			Threads: 2,
+			sleep:   func(context.Context, time.Duration) error { return nil },
 		}
 		if never {
 			opts.FRI = FRINever
@@ -167,7 +167,7 @@ func TestModel(t *testing.T) {
 			interfere(1)
 			var results []Result
 			for _, task := range plan.Tasks {
-				r, err := task.Execute(ctx, e, Events{})
+				r, err := Execute(ctx, e, task, Options{})
 				require.NoError(t, err)
 				results = append(results, r)
 			}
@@ -182,10 +182,10 @@ func TestModel(t *testing.T) {
 			}
 			// Whatever others do to rows, a group is lost only if nothing of it is
 			// left, or over an index that covers a part of it.
-			ev := Events{GroupLost: func(i GroupLostInfo) {
+			opts.Events = Events{GroupLost: func(i GroupLostInfo) {
 				require.Regexp(t, `^no row of it is left|^index "x" covers \d+ of its \d+ fragments`, i.Reason)
 			}}
-			out, err := Publish(ctx, e, results, opts, ev)
+			out, err := Publish(ctx, e, results, opts)
 			p.before = nil
 			if err != nil {
 				require.ErrorIs(t, err, table.ErrConflict)

@@ -76,9 +76,6 @@ const (
 	IndexRemap IndexPolicy = "remap"
 )
 
-// AnyDeletion is the deletion threshold that makes a single deleted row enough.
-const AnyDeletion = math.SmallestNonzeroFloat64
-
 // Options is everything that a caller can ask of a compaction. The zero value
 // means the defaults. Options that decide what is done travel inside the tasks
 // that [Plan] makes, so that planning, executing and publishing cannot disagree.
@@ -94,8 +91,11 @@ type Options struct {
 	MaxBytesPerFile uint64
 	// DeletionThreshold is the share of deleted rows above which (not at which) a
 	// fragment is rewritten for their sake alone, even a full one. 1 turns
-	// this off, and more is refused; AnyDeletion is the smallest threshold. The default is 0.1.
+	// this off, and more is refused. The default is 0.1.
 	DeletionThreshold float64
+	// AnyDeletion makes a single deleted row enough, whatever DeletionThreshold is. The
+	// default is false.
+	AnyDeletion bool
 
 	// MaxSourceRows bounds the live rows that one run takes. The default is no
 	// bound.
@@ -151,6 +151,8 @@ type Options struct {
 	// MaxAttempts bounds how often [Publish] tries to commit while other writers
 	// are faster. The default is 100.
 	MaxAttempts int
+	// Events are told what happens. The default is nobody.
+	Events Events
 
 	// sleep is time passing; tests replace it. The default is a timer.
 	sleep func(context.Context, time.Duration) error
@@ -175,6 +177,7 @@ func (o *Options) EnsureDefaults() {
 	if o.sleep == nil {
 		o.sleep = commit.Sleep
 	}
+	o.Events.EnsureDefaults()
 }
 
 func def[T comparable](field *T, value T) {

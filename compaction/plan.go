@@ -204,7 +204,7 @@ func (p *planner) runs(bySignature bool) []candidates {
 // candidate says why a fragment may not be rewritten, if it may not.
 func (p *planner) candidate(f table.Fragment) (candidate, string) {
 	c := candidate{fragment: f}
-	c.dead = p.opts.DeletionThreshold < 1 && f.PhysicalRows > 0 &&
+	c.dead = p.opts.AnyDeletion && f.DeletedRows() > 0 || p.opts.DeletionThreshold < 1 && f.PhysicalRows > 0 &&
 		float64(f.DeletedRows())/float64(f.PhysicalRows) > p.opts.DeletionThreshold
 	small := !p.full(f.PhysicalRows, float64(f.Bytes()))
 	switch {
@@ -391,7 +391,10 @@ func (p *planner) reason(s sum, files uint64) string {
 	if small := s.fragments - s.dead; small > 0 {
 		why = append(why, fmt.Sprintf("%s of fewer than %d rows", plural(small, "fragment"), p.opts.TargetRows))
 	}
-	if s.dead > 0 {
+	switch {
+	case s.dead > 0 && p.opts.AnyDeletion:
+		why = append(why, plural(s.dead, "fragment")+" with deleted rows")
+	case s.dead > 0:
 		percent := strconv.FormatFloat(100*p.opts.DeletionThreshold, 'g', 3, 64)
 		why = append(why, fmt.Sprintf("%s with more than %s%% of the rows deleted", plural(s.dead, "fragment"), percent))
 	}

@@ -167,11 +167,11 @@ func TestCompactingTwiceFindsNothingTheSecondTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genTable(t, true)
 		opts := Options{
-			TargetRows:        rapid.Uint64Range(1, 200).Draw(t, "target"),
-			MaxBytesPerFile:   rapid.Uint64Range(8000, 2_000_000).Draw(t, "max bytes"),
-			DeletionThreshold: rapid.SampledFrom([]float64{AnyDeletion, 0.1, 0.5, 1}).Draw(t, "threshold"),
-			IndexPolicy:       rapid.SampledFrom([]IndexPolicy{IndexAuto, IndexLeave, IndexThrough}).Draw(t, "policy"),
-			Advice:            rapid.SampledFrom([]table.ReusePolicy{table.ReuseAlways, table.ReuseWhenRead}).Draw(t, "advice"),
+			TargetRows:      rapid.Uint64Range(1, 200).Draw(t, "target"),
+			MaxBytesPerFile: rapid.Uint64Range(8000, 2_000_000).Draw(t, "max bytes"),
+			AnyDeletion:     rapid.IntRange(0, 3).Draw(t, "any deletion") == 0, DeletionThreshold: rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(t, "threshold"),
+			IndexPolicy: rapid.SampledFrom([]IndexPolicy{IndexAuto, IndexLeave, IndexThrough}).Draw(t, "policy"),
+			Advice:      rapid.SampledFrom([]table.ReusePolicy{table.ReuseAlways, table.ReuseWhenRead}).Draw(t, "advice"),
 		}
 		first, err := Plan(s, opts)
 		require.NoError(t, err)

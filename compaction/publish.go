@@ -24,7 +24,7 @@ type Publication struct {
 }
 
 // Publish commits the results of tasks, all in one commit, and is the only step
-// of a compaction that changes the table. Of opts it uses MaxAttempts and Threads;
+// of a compaction that changes the table. Of opts it uses MaxAttempts, Threads and Events;
 // what the commit contains was decided by the options that the tasks carry.
 //
 // It is [rebase.Commit] of what the tasks rewrote: rows that were deleted or updated
@@ -39,27 +39,26 @@ type Publication struct {
 //
 // Publish also recognises results that it has published before and reports that.
 // It takes possession of the results: they must not be used for anything else.
-func Publish(ctx context.Context, e table.Engine, results []Result, opts Options, ev Events) (Publication, error) {
-	ev.EnsureDefaults()
+func Publish(ctx context.Context, e table.Engine, results []Result, opts Options) (Publication, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return Publication{}, err
 	}
-	return publish(ctx, e, results, opts, ev, false)
+	return publish(ctx, e, results, opts, false)
 }
 
 // publish is Publish. If the results are fresh, nobody can have published them
 // before, and what cannot be looked up any more need not be.
-func publish(ctx context.Context, e table.Engine, results []Result, opts Options, ev Events, fresh bool) (Publication, error) {
+func publish(ctx context.Context, e table.Engine, results []Result, opts Options, fresh bool) (Publication, error) {
 	u, damaged, err := uncommitted(results)
 	if err != nil {
 		return Publication{}, err
 	}
 	p := publisher{engine: e, publishing: results[0].Task.Publishing}
 	done, err := rebase.Commit(ctx, e, u, rebase.Options{
-		By: "compaction", Fresh: fresh, MaxAttempts: opts.MaxAttempts, Threads: opts.Threads, Sleep: opts.sleep, Hooks: hooks(ev),
-		Discarded: ev.discarded,
-		Rewriting: rebase.Rewriting{Admit: p.admit, Complete: p.complete, Lost: func(l rebase.LostGroup) { ev.GroupLost(GroupLostInfo(l)) }},
+		By: "compaction", Fresh: fresh, MaxAttempts: opts.MaxAttempts, Threads: opts.Threads, Sleep: opts.sleep, Hooks: hooks(opts.Events),
+		Discarded: opts.Events.discarded,
+		Rewriting: rebase.Rewriting{Admit: p.admit, Complete: p.complete, Lost: func(l rebase.LostGroup) { opts.Events.GroupLost(GroupLostInfo(l)) }},
 	})
 	var gone *commit.LostError
 	if err != nil && !errors.As(err, &gone) {

@@ -20,7 +20,7 @@ func TestPublishOverAnAppend(t *testing.T) {
 	appendRows(t, e, 5)
 	want := rowsAt(t, e, 0)
 
-	out, err := Publish(ctx, e, results, Options{}, Events{})
+	out, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, out.Version)
 	require.EqualValues(t, 3, out.ReadVersion)
@@ -49,7 +49,7 @@ func TestPublishLosesGroupsWhoseFragmentsChanged(t *testing.T) {
 			return "no row of it is left"
 		},
 		"compacted by somebody else": func(t *testing.T, e table.Engine, _ *probe) string {
-			_, err := Compact(ctx, e, Options{ExcludeFragments: ids(t, "2-3")}, Events{})
+			_, err := Compact(ctx, e, Options{ExcludeFragments: ids(t, "2-3")})
 			require.NoError(t, err)
 			return "version 8: rewrite replaces the row addresses of fragment 0, which rewrite replaced"
 		},
@@ -68,7 +68,7 @@ func TestPublishLosesGroupsWhoseFragmentsChanged(t *testing.T) {
 			lost := results[0].Objects
 
 			var infos []GroupLostInfo
-			out, err := Publish(ctx, p, results, Options{}, Events{GroupLost: func(i GroupLostInfo) { infos = append(infos, i) }})
+			out, err := Publish(ctx, p, results, Options{Events: Events{GroupLost: func(i GroupLostInfo) { infos = append(infos, i) }}})
 			require.NoError(t, err)
 			require.Equal(t, []rebase.LostGroup{{Sources: ids(t, "0-1"), Reason: reason}}, out.Lost)
 			require.Equal(t, []GroupLostInfo{{Sources: ids(t, "0-1"), Reason: reason}}, infos)
@@ -88,11 +88,11 @@ func TestPublishWithNothingLeftIsAConflict(t *testing.T) {
 	e := newTable(t, 10, 10)
 	results := executed(t, e, Options{})
 	appendRows(t, e, 5)
-	_, err := Compact(ctx, e, Options{}, Events{})
+	_, err := Compact(ctx, e, Options{})
 	require.NoError(t, err)
 	want := rowsAt(t, e, 0)
 
-	_, err = Publish(ctx, e, results, Options{}, Events{})
+	_, err = Publish(ctx, e, results, Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.Equal(t, table.OutcomeRetryable, table.Classify(err))
 	var conflict *rebase.ConflictError
@@ -104,7 +104,7 @@ func TestPublishWithNothingLeftIsAConflict(t *testing.T) {
 	// Doing it again works.
 	appendRows(t, e, 5)
 	want = rowsAt(t, e, 0)
-	report, err := Compact(ctx, e, Options{}, Events{})
+	report, err := Compact(ctx, e, Options{})
 	require.NoError(t, err)
 	require.True(t, report.Committed)
 	require.Equal(t, valuesOf(want), valuesOf(rowsAt(t, e, 0)))
@@ -119,7 +119,7 @@ func TestIndexBuiltBeforeTheCommit(t *testing.T) {
 		results := executed(t, p, opts)
 		_, err := p.AddIndex(ctx, table.IndexMeta{Name: "new", Kind: "X", Coverage: ids(t, covers), CoverageKnown: true, Reuse: reuse})
 		require.NoError(t, err)
-		out, err := Publish(ctx, p, results, Options{}, Events{})
+		out, err := Publish(ctx, p, results, Options{})
 		return e, out, err
 	}
 	t.Run("half covered and read through", func(t *testing.T) {
@@ -170,9 +170,9 @@ func TestTwoCompactionsOfDisjointFragmentsKeepEachOthersHistory(t *testing.T) {
 	before := rowsAt(t, e, 0)
 	first := executed(t, e, Options{ExcludeFragments: ids(t, "2-3")})
 	second := executed(t, e, Options{ExcludeFragments: ids(t, "0-1")})
-	_, err := Publish(ctx, e, first, Options{}, Events{})
+	_, err := Publish(ctx, e, first, Options{})
 	require.NoError(t, err)
-	out, err := Publish(ctx, e, second, Options{}, Events{})
+	out, err := Publish(ctx, e, second, Options{})
 	require.NoError(t, err)
 	require.Empty(t, out.Lost)
 
@@ -214,14 +214,14 @@ func TestPublishChecksThatFilesAreStillThere(t *testing.T) {
 	before := rowsAt(t, e, 0)
 	results := executed(t, e, Options{})
 	require.NoError(t, e.Delete(ctx, results[0].Objects[0]))
-	_, err := Publish(ctx, e, results, Options{}, Events{})
+	_, err := Publish(ctx, e, results, Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, results[0].Objects[0].Path+" was removed before it could be committed")
 	require.Equal(t, before, rowsAt(t, e, 0))
 
 	results = executed(t, e, Options{})
 	results[0].Objects[0].Bytes++
-	_, err = Publish(ctx, e, results, Options{}, Events{})
+	_, err = Publish(ctx, e, results, Options{})
 	require.ErrorIs(t, err, table.ErrCorrupt)
 	require.ErrorContains(t, err, "has 160 bytes, 161 were written")
 	require.Equal(t, before, rowsAt(t, e, 0))
@@ -236,7 +236,7 @@ func TestPublishOfAResultThatTravelled(t *testing.T) {
 	data, err := json.Marshal(executed(t, e, Options{}))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &results))
-	_, err = Publish(ctx, e, results, Options{}, Events{})
+	_, err = Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 	s, err := e.Load(ctx, 0)
 	require.NoError(t, err)
@@ -264,12 +264,12 @@ func TestPublishRefusesResultsThatDoNotBelongTogether(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Publish(ctx, e, spoil(append([]Result(nil), results...)), Options{}, Events{})
+			_, err := Publish(ctx, e, spoil(append([]Result(nil), results...)), Options{})
 			require.Error(t, err)
 		})
 	}
 	// They were refused and not taken: they can still be published.
-	_, err := Publish(ctx, e, results, Options{}, Events{})
+	_, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 }
 
@@ -286,10 +286,10 @@ func TestOtherWritersAreFaster(t *testing.T) {
 			return nil
 		}
 		var pauses int
-		report, err := Compact(ctx, p, Options{}, Events{Backoff: func(i BackoffInfo) {
+		report, err := Compact(ctx, p, Options{Events: Events{Backoff: func(i BackoffInfo) {
 			pauses++
 			require.Positive(t, i.Pause)
-		}})
+		}}})
 		require.NoError(t, err)
 		require.Equal(t, 3, pauses)
 		require.Equal(t, 4, report.Attempts)
@@ -301,7 +301,7 @@ func TestOtherWritersAreFaster(t *testing.T) {
 		appendRows(t, e, 10)
 		races = 1000
 		before := sortedValues(rowsAt(t, e, 0))
-		_, err = Compact(ctx, p, Options{MaxAttempts: 5}, Events{})
+		_, err = Compact(ctx, p, Options{MaxAttempts: 5})
 		require.ErrorIs(t, err, table.ErrConflict)
 		require.ErrorContains(t, err, "other writers were faster 5 times")
 		require.Equal(t, 995, races)
@@ -318,7 +318,7 @@ func TestReadVersionIsTheOldest(t *testing.T) {
 	appendRows(t, e, 10)
 	appendRows(t, e, 10)
 	results = append(executed(t, e, Options{ExcludeFragments: ids(t, "0-1")}), results...)
-	out, err := Publish(ctx, e, results, Options{}, Events{})
+	out, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, out.ReadVersion)
 	require.Equal(t, []uint64{4, 5}, out.RebasedOver)
@@ -354,7 +354,7 @@ func TestGroupWithoutALiveRow(t *testing.T) {
 		require.Len(t, plan.Tasks, 1)
 		require.Equal(t, "no live row is left", plan.Tasks[0].Reason[len(plan.Tasks[0].Reason)-19:])
 	}
-	report, err := Compact(ctx, e, Options{}, Events{})
+	report, err := Compact(ctx, e, Options{})
 	require.NoError(t, err)
 	require.True(t, report.Committed)
 	require.Equal(t, 2, report.FragmentsRemoved)

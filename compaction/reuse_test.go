@@ -52,7 +52,7 @@ func TestPlanGoesByTheCoverageThatReadersSee(t *testing.T) {
 	e := newTable(t, 10, 10)
 	id, err := e.AddIndex(ctx, table.IndexMeta{Name: "i", Coverage: ids(t, "0-1"), CoverageKnown: true, Reuse: table.ReuseThrough})
 	require.NoError(t, err)
-	_, err = Compact(ctx, unretargeted{e}, Options{}, Events{})
+	_, err = Compact(ctx, unretargeted{e}, Options{})
 	require.NoError(t, err)
 	s, err := e.Load(ctx, 0)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestPlanGoesByTheCoverageThatReadersSee(t *testing.T) {
 	// Deletions make 2 worth rewriting by itself; what is written then is what was
 	// seen, brought up to date.
 	require.NoError(t, e.DeleteRows(ctx, table.NewRowAddr(2, 1), table.NewRowAddr(2, 2), table.NewRowAddr(2, 3)))
-	out, err := Compact(ctx, e, Options{}, Events{})
+	out, err := Compact(ctx, e, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 2, out.GroupsPublished)
 	s, err = e.Load(ctx, 0)
@@ -98,11 +98,11 @@ func TestForeignHistory(t *testing.T) {
 	t.Run("of a version to come", func(t *testing.T) {
 		// It cannot be extended, so no address is recorded; indexes are left alone.
 		e := setUp(t, table.ReuseIndexUpdate{IndexVersion: fri.MaxIndexVersion + 1})
-		report, err := Compact(ctx, e, Options{}, Events{})
+		report, err := Compact(ctx, e, Options{})
 		require.NoError(t, err)
 		require.False(t, report.FRI.Published)
 		appendRows(t, e, 3)
-		_, err = Compact(ctx, e, Options{FRI: FRIAlways, Force: true}, Events{})
+		_, err = Compact(ctx, e, Options{FRI: FRIAlways, Force: true})
 		require.ErrorIs(t, err, table.ErrUnsupported)
 		require.Empty(t, orphans(t, e))
 	})
@@ -117,7 +117,7 @@ func TestForeignHistory(t *testing.T) {
 		_, err = e.AddIndex(ctx, table.IndexMeta{Name: "i", Fields: []int32{0}, Coverage: ids(t, "0-1"), CoverageKnown: true, Reuse: table.ReuseThrough})
 		require.NoError(t, err)
 		// An index would gain, and the refusal would come after all the work.
-		report, err := Compact(ctx, e, Options{}, Events{})
+		report, err := Compact(ctx, e, Options{})
 		require.NoError(t, err)
 		require.True(t, report.Committed)
 		require.Equal(t, IndexLeave, report.Policy)
@@ -125,7 +125,7 @@ func TestForeignHistory(t *testing.T) {
 	})
 	t.Run("damaged", func(t *testing.T) {
 		e := setUp(t, table.ReuseIndexUpdate{Content: []byte{0x0a, 0xff}})
-		_, err := Compact(ctx, e, Options{}, Events{})
+		_, err := Compact(ctx, e, Options{})
 		require.ErrorIs(t, err, table.ErrCorrupt)
 		require.ErrorContains(t, err, "table t version 4: fragment reuse index")
 		require.Empty(t, orphans(t, e))
@@ -139,7 +139,7 @@ func TestForeignHistory(t *testing.T) {
 		require.NoError(t, err)
 		e := setUp(t, table.ReuseIndexUpdate{Content: h.Encode()})
 		before := rowsAt(t, e, 0)
-		_, err = Compact(ctx, e, Options{}, Events{})
+		_, err = Compact(ctx, e, Options{})
 		require.ErrorContains(t, err, "fragment 0 was rewritten by transition 0 already")
 		require.Equal(t, before, rowsAt(t, e, 0))
 		require.Empty(t, orphans(t, e))

@@ -41,7 +41,7 @@ func TestAmbiguousCommit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, results := setUp(t)
 				p.afterCommit = answer
-				out, err := Publish(ctx, p, results, Options{}, Events{})
+				out, err := Publish(ctx, p, results, Options{})
 				requireOnce(t, p, out, err)
 			})
 		})
@@ -57,7 +57,7 @@ func TestAmbiguousCommit(t *testing.T) {
 				}
 				return nil
 			}
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			requireOnce(t, p, out, err)
 			require.False(t, first)
 		})
@@ -70,7 +70,7 @@ func TestAmbiguousCommit(t *testing.T) {
 				cancel()
 				return nil, table.ErrAmbiguousCommit
 			}
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			requireOnce(t, p, out, err)
 		})
 	})
@@ -96,7 +96,7 @@ func TestAmbiguousCommit(t *testing.T) {
 					down = true
 					return nil, table.ErrAmbiguousCommit
 				}
-				_, err := Publish(ctx, p, results, Options{}, Events{})
+				_, err := Publish(ctx, p, results, Options{})
 				require.ErrorIs(t, err, table.ErrAmbiguousCommit)
 				require.Equal(t, table.OutcomeFailed, table.Classify(err))
 				for _, o := range results[0].Objects {
@@ -104,7 +104,7 @@ func TestAmbiguousCommit(t *testing.T) {
 					require.NoError(t, err, "nothing may be deleted")
 				}
 				p.before, p.afterCommit = nil, nil
-				out, err := Publish(context.Background(), p, results, Options{}, Events{})
+				out, err := Publish(context.Background(), p, results, Options{})
 				requireOnce(t, p, out, err)
 			}
 		})
@@ -121,7 +121,7 @@ func TestAmbiguousCommit(t *testing.T) {
 				}
 				return nil
 			}
-			out, err := Publish(ctx, p, results, Options{}, Events{})
+			out, err := Publish(ctx, p, results, Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 5, out.Version)
 			require.EqualValues(t, 1, out.RowsRelocated)
@@ -161,7 +161,7 @@ func TestLateCommit(t *testing.T) {
 					}
 					return nil
 				}
-				out, err := Publish(ctx, p, results, Options{}, Events{})
+				out, err := Publish(ctx, p, results, Options{})
 				require.Equal(t, 3, looks)
 				require.Empty(t, orphans(t, p.Engine))
 				if whose == "ours" {
@@ -203,7 +203,7 @@ func TestOthersCleanUp(t *testing.T) {
 					}
 					return nil
 				}
-				_, err := Compact(ctx, p, Options{}, Events{TaskEnd: func(TaskInfo) { executedAll = true }})
+				_, err := Compact(ctx, p, Options{Events: Events{TaskEnd: func(TaskInfo) { executedAll = true }}})
 				require.True(t, cleaned)
 				if errors.Is(c.answer, table.ErrAmbiguousCommit) {
 					require.ErrorIs(t, err, table.ErrAmbiguousCommit)
@@ -234,7 +234,7 @@ func TestATaskThatFindsAnObjectMissing(t *testing.T) {
 			}
 			return table.Corruptf("data file x: %w", table.ErrNotFound)
 		}
-		_, err := Compact(ctx, p, Options{}, Events{})
+		_, err := Compact(ctx, p, Options{})
 		if cleaned {
 			require.Equal(t, table.OutcomeRetryable, table.Classify(err), "%v", err)
 		} else {
@@ -247,10 +247,10 @@ func TestATaskThatFindsAnObjectMissing(t *testing.T) {
 func TestPublishTwiceIsPublishedOnce(t *testing.T) {
 	e := newTable(t, 10, 10)
 	results := executed(t, e, Options{})
-	first, err := Publish(ctx, e, results, Options{}, Events{})
+	first, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 	appendRows(t, e, 3)
-	second, err := Publish(ctx, e, results, Options{}, Events{})
+	second, err := Publish(ctx, e, results, Options{})
 	require.NoError(t, err)
 	require.Equal(t, first.Version, second.Version)
 	require.Equal(t, first.Published, second.Published)

@@ -35,6 +35,8 @@ type TrimOptions struct {
 	DropDamaged bool
 	// MaxAttempts bounds the commits tried. The default is that of [Options].
 	MaxAttempts int
+	// Events are told of attempts. The default is nobody.
+	Events Events
 
 	// now and sleep are time; tests replace them.
 	now   func() time.Time
@@ -54,6 +56,7 @@ func (o *TrimOptions) EnsureDefaults() {
 	if o.now == nil {
 		o.now = time.Now
 	}
+	o.Events.EnsureDefaults()
 }
 
 // Validate says what is wrong with the options.
@@ -119,14 +122,13 @@ type TrimTransition struct {
 // The error is a table.ErrUnsupported if this release does not understand all of
 // the history, and a table.ErrAmbiguousCommit if nobody can tell whether the trim
 // was committed: to trim again is then harmless.
-func Trim(ctx context.Context, e table.Engine, opts TrimOptions, ev Events) (TrimReport, error) {
-	ev.EnsureDefaults()
+func Trim(ctx context.Context, e table.Engine, opts TrimOptions) (TrimReport, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return TrimReport{}, err
 	}
 	t := trimmer{engine: e, opts: opts, commits: newCommitFinder(e)}
-	l := commit.Loop{Engine: e, By: "compaction", ID: uuid.NewString(), Fresh: true, MaxAttempts: opts.MaxAttempts, Sleep: opts.sleep, Hooks: hooks(ev)}
+	l := commit.Loop{Engine: e, By: "compaction", ID: uuid.NewString(), Fresh: true, MaxAttempts: opts.MaxAttempts, Sleep: opts.sleep, Hooks: hooks(opts.Events)}
 	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
 		l.Table = w.Base.Table
 		p, err := t.plan(ctx, w.Base)

@@ -95,7 +95,7 @@ func TestTrimRaces(t *testing.T) {
 		// Fragments 0 and 1 were compacted to 2 and are indexed anew: that
 		// transition is of no use. 3 and 4 were compacted to 5 and are not.
 		e := newTable(t, 10, 10)
-		_, err := Compact(ctx, e, Options{TargetRows: 20}, Events{})
+		_, err := Compact(ctx, e, Options{TargetRows: 20})
 		require.NoError(t, err)
 		appendRows(t, e, 10)
 		appendRows(t, e, 10)
@@ -108,7 +108,7 @@ func TestTrimRaces(t *testing.T) {
 			return err
 		}
 		require.NoError(t, build(0))
-		_, err = Compact(ctx, e, Options{TargetRows: 20}, Events{})
+		_, err = Compact(ctx, e, Options{TargetRows: 20})
 		require.NoError(t, err)
 		appendRows(t, e, 10)
 		appendRows(t, e, 10)
@@ -116,14 +116,14 @@ func TestTrimRaces(t *testing.T) {
 		require.Equal(t, 2, historyOf(t, e).Len())
 
 		trim := func(e table.Engine) error {
-			_, err := Trim(ctx, e, TrimOptions{sleep: noSleep}, Events{})
+			_, err := Trim(ctx, e, TrimOptions{sleep: noSleep})
 			return err
 		}
 		actors := []*actor{
 			{name: "trim", run: trim},
 			{name: "another trim", run: trim},
 			{name: "compaction", run: func(e table.Engine) error { // 6 and 7 become 8
-				report, err := Compact(ctx, e, Options{TargetRows: 20, sleep: noSleep}, Events{})
+				report, err := Compact(ctx, e, Options{TargetRows: 20, sleep: noSleep})
 				if err == nil && !report.FRI.Published {
 					err = errors.New("nothing was recorded")
 				}
@@ -197,8 +197,8 @@ func TestTrimModel(t *testing.T) {
 					require.NoError(t, e.DeleteRows(ctx, rapid.SampledFrom(rows).Draw(t, "row").addr))
 				}
 			case "compact":
-				opts := Options{TargetRows: rapid.Uint64Range(5, 40).Draw(t, "target"), DeletionThreshold: AnyDeletion, sleep: noSleep}
-				if _, err := Compact(ctx, p, opts, Events{}); err != nil {
+				opts := Options{TargetRows: rapid.Uint64Range(5, 40).Draw(t, "target"), AnyDeletion: true, sleep: noSleep}
+				if _, err := Compact(ctx, p, opts); err != nil {
 					require.ErrorIs(t, err, table.ErrConflict)
 				}
 			case "build", "rebuild":
@@ -220,7 +220,7 @@ func TestTrimModel(t *testing.T) {
 				}
 			case "trim":
 				before := historyOf(t, e).Len()
-				report, err := Trim(ctx, p, TrimOptions{RetainVersions: rapid.Uint64Range(0, 2).Draw(t, "retain"), sleep: noSleep}, Events{})
+				report, err := Trim(ctx, p, TrimOptions{RetainVersions: rapid.Uint64Range(0, 2).Draw(t, "retain"), sleep: noSleep})
 				require.NoError(t, err)
 				dropped += report.Dropped
 				require.GreaterOrEqual(t, before+2, report.Kept)

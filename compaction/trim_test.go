@@ -99,12 +99,12 @@ func TestTrim(t *testing.T) {
 	e := newTable(t, 10, 10)
 	old, err := buildIndex(t, e, 0, table.ReuseThrough)
 	require.NoError(t, err)
-	_, err = Compact(ctx, e, Options{}, Events{})
+	_, err = Compact(ctx, e, Options{})
 	require.NoError(t, err)
 
 	// The index holds the old addresses: its stored coverage says 2 by now, its
 	// files do not.
-	report, err := Trim(ctx, e, TrimOptions{}, Events{})
+	report, err := Trim(ctx, e, TrimOptions{})
 	require.NoError(t, err)
 	require.False(t, report.Committed)
 	require.EqualValues(t, 5, report.Version)
@@ -127,7 +127,7 @@ func TestTrim(t *testing.T) {
 	require.False(t, plan.Committed)
 
 	var said []string
-	report, err = Trim(ctx, e, TrimOptions{}, Events{CommitEnd: func(i CommitInfo) { said = append(said, i.String()) }})
+	report, err = Trim(ctx, e, TrimOptions{Events: Events{CommitEnd: func(i CommitInfo) { said = append(said, i.String()) }}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"commit attempt 1 over version 7: trim of the fragment reuse index, became version 8"}, said)
 	require.True(t, report.Committed)
@@ -149,7 +149,7 @@ func TestTrim(t *testing.T) {
 	s, err = e.Load(ctx, 7)
 	require.NoError(t, err)
 	require.NotNil(t, s.Reuse)
-	report, err = Trim(ctx, e, TrimOptions{}, Events{})
+	report, err = Trim(ctx, e, TrimOptions{})
 	require.NoError(t, err)
 	require.False(t, report.Committed)
 	require.EqualValues(t, 8, report.Version)
@@ -165,7 +165,7 @@ func TestTrimLeavesReadersTheirWindow(t *testing.T) {
 			for _, n := range appended {
 				appendRows(t, e, n)
 			}
-			_, err := Compact(ctx, e, Options{TargetRows: 20}, Events{})
+			_, err := Compact(ctx, e, Options{TargetRows: 20})
 			require.NoError(t, err)
 			time.Sleep(time.Hour)
 		}
@@ -195,12 +195,12 @@ func TestTrimLeavesReadersTheirWindow(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.kept, plan.Kept, "%+v", c.opts)
 		}
-		report, err := Trim(ctx, e, TrimOptions{RetainVersions: 1}, Events{})
+		report, err := Trim(ctx, e, TrimOptions{RetainVersions: 1})
 		require.NoError(t, err)
 		require.Equal(t, 2, report.Dropped)
 		require.Equal(t, 1, historyOf(t, e).Len())
 		require.Less(t, report.BytesAfter, report.BytesBefore)
-		_, err = Trim(ctx, e, TrimOptions{ReaderWindow: -1}, Events{})
+		_, err = Trim(ctx, e, TrimOptions{ReaderWindow: -1})
 		require.ErrorContains(t, err, "ReaderWindow")
 	})
 }
@@ -211,13 +211,13 @@ func TestTrimGoesByTheCommit(t *testing.T) {
 	e := newTable(t, 10, 10)
 	built, err := buildIndex(t, e, 0, table.ReuseThrough) // on version 3
 	require.NoError(t, err)
-	_, err = Compact(ctx, recordsReadVersion{e, 1}, Options{}, Events{})
+	_, err = Compact(ctx, recordsReadVersion{e, 1}, Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 4, historyOf(t, e).At(0).DatasetVersion())
 	late, err := buildIndex(t, e, 0, table.ReuseThrough)
 	require.NoError(t, err)
 	dropIndex(t, e, built.id)
-	report, err := Trim(ctx, e, TrimOptions{}, Events{})
+	report, err := Trim(ctx, e, TrimOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Dropped, "built on the commit itself")
 	requireResolves(t, e, late)
@@ -227,14 +227,14 @@ func TestTrimGoesByTheCommit(t *testing.T) {
 	appendRows(t, e, 10) // 4
 	early, err := buildIndex(t, e, 4, table.ReuseThrough)
 	require.NoError(t, err) // 5
-	_, err = Compact(ctx, recordsReadVersion{e, 2}, Options{}, Events{})
+	_, err = Compact(ctx, recordsReadVersion{e, 2}, Options{})
 	require.NoError(t, err) // 6, recorded as 4
 	h := historyOf(t, e)
 	require.EqualValues(t, 4, h.At(0).DatasetVersion())
 	s, err := e.Load(ctx, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, s.Indexes[0].DatasetVersion)
-	report, err = Trim(ctx, e, TrimOptions{}, Events{})
+	report, err = Trim(ctx, e, TrimOptions{})
 	require.NoError(t, err)
 	require.Zero(t, report.Dropped)
 	require.EqualValues(t, 6, report.Transitions[0].Committed)
@@ -284,7 +284,7 @@ func (f forgetful) Load(ctx context.Context, v uint64) (*table.Snapshot, error) 
 // and what indexes covered before not at all. Both only keep more.
 func TestTrimAfterVersionsWereRemoved(t *testing.T) {
 	e := newTable(t, 10, 10) // 3
-	_, err := Compact(ctx, e, Options{}, Events{})
+	_, err := Compact(ctx, e, Options{})
 	require.NoError(t, err) // 4
 	appendRows(t, e, 10)    // 5
 	_, err = buildIndex(t, e, 5, table.ReuseThrough)
@@ -323,7 +323,7 @@ func TestReport17IndexElsewhereDoesNotPin(t *testing.T) {
 	e := newTable(t, 10, 10, 10) // 0 to 2
 	_, err := buildIndex(t, e, 0, table.ReuseThrough, 2)
 	require.NoError(t, err)
-	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways}, Events{})
+	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways})
 	require.NoError(t, err)
 	appendRows(t, e, 10)
 	s, err := e.Load(ctx, 0)
@@ -333,7 +333,7 @@ func TestReport17IndexElsewhereDoesNotPin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "commit version unknown: cleaned up", plan.Transitions[0].CommitUnknown)
 	require.Zero(t, plan.Transitions[0].Committed)
-	report, err := Trim(ctx, cleaned, TrimOptions{}, Events{})
+	report, err := Trim(ctx, cleaned, TrimOptions{})
 	require.NoError(t, err)
 	require.True(t, report.Committed)
 	require.Equal(t, 1, report.Dropped)
@@ -346,9 +346,9 @@ func TestReport17IndexElsewhereDoesNotPin(t *testing.T) {
 	e = newTable(t, 10, 10, 10)
 	_, err = buildIndex(t, e, 0, table.ReuseThrough, 2)
 	require.NoError(t, err)
-	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways}, Events{})
+	_, err = Compact(ctx, e, Options{ExcludeFragments: ids(t, "2"), FRI: FRIAlways})
 	require.NoError(t, err)
-	_, err = Trim(ctx, e, TrimOptions{}, Events{})
+	_, err = Trim(ctx, e, TrimOptions{})
 	require.NoError(t, err)
 	s, err = e.Load(ctx, 0)
 	require.NoError(t, err)
@@ -367,9 +367,9 @@ func TestTrimAmbiguousCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newTable(t, 10, 10)
-				_, err := Compact(ctx, e, Options{}, Events{})
+				_, err := Compact(ctx, e, Options{})
 				require.NoError(t, err)
-				report, err := Trim(ctx, &probe{Engine: e, afterCommit: answer}, TrimOptions{}, Events{})
+				report, err := Trim(ctx, &probe{Engine: e, afterCommit: answer}, TrimOptions{})
 				require.NoError(t, err)
 				require.True(t, report.Committed)
 				require.EqualValues(t, 5, report.Version)
@@ -383,27 +383,27 @@ func TestTrimAmbiguousCommit(t *testing.T) {
 	t.Run("never to be known", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newTable(t, 10, 10)
-			_, err := Compact(ctx, e, Options{}, Events{})
+			_, err := Compact(ctx, e, Options{})
 			require.NoError(t, err)
 			p := &probe{Engine: e, hold: func(table.Proposal) error { return table.ErrAmbiguousCommit }}
-			_, err = Trim(ctx, p, TrimOptions{MaxAttempts: 2}, Events{})
+			_, err = Trim(ctx, p, TrimOptions{MaxAttempts: 2})
 			require.ErrorIs(t, err, table.ErrAmbiguousCommit)
 			require.ErrorContains(t, err, "to trim again does no harm")
 		})
 	})
 	t.Run("failed before it began", func(t *testing.T) {
 		p := &probe{Engine: newTable(t, 10), before: func(string) error { return errInjected }}
-		_, err := Trim(ctx, p, TrimOptions{}, Events{})
+		_, err := Trim(ctx, p, TrimOptions{})
 		require.ErrorIs(t, err, errInjected)
 		require.False(t, errors.Is(err, table.ErrAmbiguousCommit))
 	})
 	t.Run("always overtaken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newTable(t, 10, 10)
-			_, err := Compact(ctx, e, Options{}, Events{})
+			_, err := Compact(ctx, e, Options{})
 			require.NoError(t, err)
 			p := &probe{Engine: e, hold: func(table.Proposal) error { return table.ErrVersionTaken }}
-			_, err = Trim(ctx, p, TrimOptions{MaxAttempts: 3}, Events{})
+			_, err = Trim(ctx, p, TrimOptions{MaxAttempts: 3})
 			require.Equal(t, table.OutcomeRetryable, table.Classify(err))
 			require.Equal(t, 1, historyOf(t, e).Len())
 		})
@@ -418,7 +418,7 @@ func TestTrimReadsFewVersions(t *testing.T) {
 		for range 300 {
 			require.NoError(t, e.DeleteRows(ctx)) // a version that changes nothing
 		}
-		_, err := Compact(ctx, recordsReadVersion{e, back}, Options{}, Events{})
+		_, err := Compact(ctx, recordsReadVersion{e, back}, Options{})
 		require.NoError(t, err)
 		for range 300 {
 			require.NoError(t, e.DeleteRows(ctx))
@@ -452,7 +452,7 @@ func TestReport23CompactionTrimsBeyondABound(t *testing.T) {
 			recent = rowsAt(t, e, 0)
 		}
 		var err error
-		last, err = Compact(ctx, e, Options{FRI: FRIAlways, MaxTransitions: 3}, Events{})
+		last, err = Compact(ctx, e, Options{FRI: FRIAlways, MaxTransitions: 3})
 		require.NoError(t, err)
 		require.Empty(t, last.TrimError)
 		require.LessOrEqual(t, historyOf(t, e).Len(), 3)
@@ -474,7 +474,7 @@ func TestReport23CompactionTrimsBeyondABound(t *testing.T) {
 		require.NoError(t, err)
 		s, err := e.Load(ctx, 0)
 		require.NoError(t, err)
-		_, err = Compact(ctx, e, Options{FRI: FRIAlways, DeletionThreshold: AnyDeletion, MaxTransitions: 1, TargetRows: s.LiveRows() + 1}, Events{})
+		_, err = Compact(ctx, e, Options{FRI: FRIAlways, AnyDeletion: true, MaxTransitions: 1, TargetRows: s.LiveRows() + 1})
 		require.NoError(t, err)
 	}
 	requireResolves(t, e, built)

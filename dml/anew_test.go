@@ -29,7 +29,7 @@ func TestTheTableIsMadeAnewMeanwhile(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, e.Close()) })
 		for range 2 {
-			_, err = dml.Append{Rows: in(10, numbered(10))}.Execute(t.Context(), e, dml.Options{})
+			_, err = dml.Execute(t.Context(), e, dml.Append{Rows: in(10, numbered(10))}, dml.Options{})
 			require.NoError(t, err)
 		}
 		return e
@@ -40,7 +40,7 @@ func TestTheTableIsMadeAnewMeanwhile(t *testing.T) {
 	} {
 		for _, compacted := range []bool{false, true} {
 			e := anew()
-			u, _, err := c.ExecuteUncommitted(t.Context(), e, snapshot(t, e, 0))
+			u, _, err := dml.Compute(t.Context(), e, snapshot(t, e, 0), c, dml.Options{})
 			require.NoError(t, err)
 			require.False(t, u.Affected.IsEmpty())
 			data, err := json.Marshal(u)
@@ -48,7 +48,7 @@ func TestTheTableIsMadeAnewMeanwhile(t *testing.T) {
 
 			e = anew()
 			if compacted {
-				_, err = compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{})
+				_, err = compaction.Compact(t.Context(), e, compaction.Options{})
 				require.NoError(t, err)
 			}
 			want := values(contents(t, e, 0))

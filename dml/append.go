@@ -7,11 +7,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/rehome-db/rehome/internal/arrowcheck"
-	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
 // Append adds rows at the end of the table. It holds one batch at a time.
+//
+// The rows are read and written once, for the columns that the table has then: what
+// others do to the table's rows before it is committed is no conflict, and a conflict
+// (over its columns, for example) is an error at once.
 type Append struct {
 	// Rows are the rows to be added, in batches that have the same columns of the
 	// table, in any order: all of them or some. Those that they do not have are null
@@ -20,31 +23,9 @@ type Append struct {
 	Rows iter.Seq2[arrow.RecordBatch, error]
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
-	// Events tells how far the change is. The default is nobody.
-	Events Events
 }
 
-// ExecuteUncommitted writes the rows, for the columns that the table has in s, and
-// commits nothing. Without rows it writes nothing and the change is empty. On an error
-// nothing that was written is left.
-func (a Append) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	return uncommittedChange(ctx, e, s, a.Events, a.compute)
-}
-
-// DryRun computes what the append would do to s, and writes nothing at all: it works on a
-// table that can only be read. Values that cannot be stored are an error, as when they
-// are written.
-func (a Append) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
-	return dryRun(ctx, e, s, a.Events, a.compute)
-}
-
-// Execute adds the rows, in one commit. The rows are read and written once: what
-// others do to the table's rows meanwhile is no conflict, and a conflict (over its
-// columns, for example) is an error at once. Without rows nothing is committed.
-func (a Append) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
-	opts.MaxAttempts = 1
-	return execute(ctx, e, opts, a.Events, a.compute)
-}
+func (a Append) computer() computer { return computer{compute: a.compute, once: true} }
 
 func (a Append) compute(ctx context.Context, r reader) (computed, error) {
 	if a.Rows == nil {

@@ -84,7 +84,7 @@ func TestReport06CompactionAndCleanUpMeanwhile(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, e.Close()) })
 			for part := range slices.Chunk(numbered(20), 10) {
-				_, err = dml.Append{Rows: in(10, part)}.Execute(t.Context(), e, dml.Options{})
+				_, err = dml.Execute(t.Context(), e, dml.Append{Rows: in(10, part)}, dml.Options{})
 				require.NoError(t, err)
 			}
 			busy := &meeting{Engine: e, others: func() {
@@ -92,11 +92,11 @@ func TestReport06CompactionAndCleanUpMeanwhile(t *testing.T) {
 					_, err := e.ReserveFragments(t.Context(), 1)
 					require.NoError(t, err)
 				}
-				_, err := compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{})
+				_, err := compaction.Compact(t.Context(), e, compaction.Options{})
 				require.NoError(t, err)
 				removeOldVersions(t, m, e)
 			}}
-			done, err := c.change.Execute(t.Context(), busy, dml.Options{})
+			done, err := dml.Execute(t.Context(), busy, c.change, dml.Options{})
 			require.GreaterOrEqual(t, busy.loads, 2)
 			if c.once {
 				require.Equal(t, table.OutcomeRetryable, table.Classify(err), "%v", err)
@@ -119,7 +119,7 @@ func TestReport06TheVersionIsRemovedWhileItIsRead(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	for part := range slices.Chunk(numbered(20), 10) {
-		_, err = dml.Append{Rows: in(10, part)}.Execute(t.Context(), e, dml.Options{})
+		_, err = dml.Execute(t.Context(), e, dml.Append{Rows: in(10, part)}, dml.Options{})
 		require.NoError(t, err)
 	}
 	// An engine of its own, which has no file open yet.
@@ -130,13 +130,13 @@ func TestReport06TheVersionIsRemovedWhileItIsRead(t *testing.T) {
 	where := dml.RowFunc([]string{"n"}, func(rec arrow.RecordBatch, i int) bool {
 		if !met {
 			met = true
-			_, err := compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{})
+			_, err := compaction.Compact(t.Context(), e, compaction.Options{})
 			require.NoError(t, err)
 			removeOldVersions(t, m, e)
 		}
 		return rowAt(rec, "", i).N%3 == 0
 	})
-	done, err := dml.Update{Where: where, Set: map[string]dml.Expr{"f": dml.Constant(scalar.MakeScalar(0.5))}, Threads: 1}.Execute(t.Context(), reader, dml.Options{})
+	done, err := dml.Execute(t.Context(), reader, dml.Update{Where: where, Set: map[string]dml.Expr{"f": dml.Constant(scalar.MakeScalar(0.5))}}, dml.Options{Threads: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Attempts)
 	require.EqualValues(t, 7, done.Updated)
@@ -168,12 +168,12 @@ func TestReport14ChangesLookAgain(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	for part := range slices.Chunk(numbered(20), 10) {
-		_, err = dml.Append{Rows: in(10, part)}.Execute(t.Context(), e, dml.Options{})
+		_, err = dml.Execute(t.Context(), e, dml.Append{Rows: in(10, part)}, dml.Options{})
 		require.NoError(t, err)
 	}
 	before := snapshot(t, e, 0).Version
 	r := &robbed{Engine: e, m: m, t: t}
-	_, err = dml.Append{Rows: in(10, numbered(3))}.Execute(t.Context(), r, dml.Options{})
+	_, err = dml.Execute(t.Context(), r, dml.Append{Rows: in(10, numbered(3))}, dml.Options{})
 	var lost *commit.LostError
 	require.ErrorAs(t, err, &lost)
 	require.Equal(t, before+1, lost.Version)

@@ -139,12 +139,12 @@ func TestReport01ColumnRewritesOfOldReleases(t *testing.T) {
 				t.Run(name+"/"+what+map[bool]string{true: ", compacted"}[compacted], func(t *testing.T) {
 					e := r.open(t)
 					require.Equal(t, values(r.Rows), values(contents(t, e, 0)), "as the stock engine reads it")
-					u, _, err := c.change().ExecuteUncommitted(t.Context(), e, snapshot(t, e, r.Before))
+					u, _, err := dml.Compute(t.Context(), e, snapshot(t, e, r.Before), c.change(), dml.Options{})
 					require.NoError(t, err)
 					data, err := json.Marshal(u)
 					require.NoError(t, err)
 					if compacted {
-						_, err := compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{})
+						_, err := compaction.Compact(t.Context(), e, compaction.Options{})
 						require.NoError(t, err)
 					}
 
@@ -156,7 +156,7 @@ func TestReport01ColumnRewritesOfOldReleases(t *testing.T) {
 					require.True(t, conflict.Retryable(), "%v", err)
 					require.Equal(t, values(r.Rows), values(contents(t, e, 0)))
 
-					done, err := c.change().Execute(t.Context(), &late{Engine: e, version: r.Before}, dml.Options{})
+					done, err := dml.Execute(t.Context(), &late{Engine: e, version: r.Before}, c.change(), dml.Options{})
 					if _, merge := c.change().(dml.MergeInsert); merge && strings.HasPrefix(name, "add_and_drop") {
 						// The source was read for other columns.
 						require.ErrorIs(t, err, table.ErrTerminal)

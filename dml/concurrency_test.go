@@ -58,14 +58,14 @@ func upsert(by string, n int64, keys ...int64) dml.MergeInsert {
 // mustDo makes a change on an engine, with nobody in the way.
 func mustDo(t *testing.T, e table.Engine, c change) dml.Result {
 	t.Helper()
-	out, err := c.Execute(t.Context(), e, dml.Options{})
+	out, err := dml.Execute(t.Context(), e, c, dml.Options{})
 	require.NoError(t, err)
 	return out
 }
 
 func mustCompact(t *testing.T, e table.Engine) {
 	t.Helper()
-	_, err := compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{})
+	_, err := compaction.Compact(t.Context(), e, compaction.Options{})
 	require.NoError(t, err)
 }
 
@@ -213,7 +213,7 @@ func twoWriters(t *testing.T, schema table.Schema, mine change, theirs func(*tes
 				theirs(t, e)
 			}
 		}}
-		out, err := mine.Execute(t.Context(), r, dml.Options{})
+		out, err := dml.Execute(t.Context(), r, mine, dml.Options{})
 		require.NoError(t, err)
 		require.Equal(t, attempts, out.Attempts)
 		if attempts == 1 {
@@ -224,7 +224,7 @@ func twoWriters(t *testing.T, schema table.Schema, mine change, theirs func(*tes
 	})
 	t.Run("in two steps", func(t *testing.T) {
 		e := begin()
-		u, _, err := mine.ExecuteUncommitted(t.Context(), e, snapshot(t, e, 0))
+		u, _, err := dml.Compute(t.Context(), e, snapshot(t, e, 0), mine, dml.Options{})
 		require.NoError(t, err)
 		// The change is data, and can be committed elsewhere.
 		data, err := json.Marshal(u)
@@ -270,7 +270,7 @@ func noOrphans(t *testing.T, e *memengine.Engine) {
 func TestAttemptsEnd(t *testing.T) {
 	e := newTable(t, 4, numbered(10)...)
 	r := &racing{Engine: e, others: func(int) { mustDo(t, e, increment(1)) }}
-	_, err := increment(1, 3).Execute(t.Context(), r, dml.Options{MaxAttempts: 3})
+	_, err := dml.Execute(t.Context(), r, increment(1, 3), dml.Options{MaxAttempts: 3})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.Equal(t, 3, r.n)
 	for _, row := range contents(t, e, 0) {
@@ -287,9 +287,9 @@ func TestAttemptsEnd(t *testing.T) {
 // TestOptionsAreChecked, and properties reach the transaction.
 func TestOptionsAreChecked(t *testing.T) {
 	e := newTable(t, 4, numbered(10)...)
-	_, err := increment(1).Execute(t.Context(), e, dml.Options{MaxAttempts: -1})
+	_, err := dml.Execute(t.Context(), e, increment(1), dml.Options{MaxAttempts: -1})
 	require.ErrorContains(t, err, "MaxAttempts")
-	out, err := increment(1).Execute(t.Context(), e, dml.Options{Properties: map[string]string{"by": "me"}})
+	out, err := dml.Execute(t.Context(), e, increment(1), dml.Options{Properties: map[string]string{"by": "me"}})
 	require.NoError(t, err)
 	txs, err := e.TransactionsSince(t.Context(), out.Version-1, out.Version)
 	require.NoError(t, err)
@@ -308,7 +308,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for i := range rounds {
-				if _, err := increment(int64((w+i)%rows)).Execute(t.Context(), e, dml.Options{MaxAttempts: 1000}); err != nil {
+				if _, err := dml.Execute(t.Context(), e, increment(int64((w+i)%rows)), dml.Options{MaxAttempts: 1000}); err != nil {
 					errs <- fmt.Errorf("writer %d: %w", w, err)
 					return
 				}
@@ -325,7 +325,7 @@ func TestWritersAtTheSameTime(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := compaction.Compact(t.Context(), e, compaction.Options{}, compaction.Events{}); err != nil && table.Classify(err) != table.OutcomeRetryable {
+			if _, err := compaction.Compact(t.Context(), e, compaction.Options{}); err != nil && table.Classify(err) != table.OutcomeRetryable {
 				errs <- err
 				return
 			}

@@ -1,13 +1,13 @@
 // Package dml changes rows of a table: it appends, deletes and updates them, and
 // merges others in by a key.
 //
-// A change is described ([Append], [Delete], [Update], [MergeInsert]) and then
+// A [Change] is described ([Append], [Delete], [Update], [MergeInsert]) and then
 // executed on a [table.Engine], in one step or in two.
 //
-//   - Execute computes it from the newest version and commits it. If somebody else
+//   - [Execute] computes it from the newest version and commits it. If somebody else
 //     changed one of the same rows in the meantime it computes it again, so that the
 //     change is always one of the version before it.
-//   - ExecuteUncommitted computes it from a version that is given and writes the new
+//   - [Compute] computes it from a version that is given and writes the new
 //     rows, and stops there. What it returns is plain data, a [rebase.Uncommitted]: the
 //     rows to be deleted by address, and the new fragments. It can be kept, or be sent
 //     to another machine, and [rebase.Commit] commits it.
@@ -56,7 +56,7 @@
 //   - Memory is bounded by a batch of rows for each thread and the set of rows that
 //     change, which takes a bit for each row of a fragment at most and less where they
 //     follow each other; a merge holds its source, too.
-//   - A dry run (DryRun) writes no object, not even for a moment.
+//   - A dry run ([DryRun]) writes no object, not even for a moment.
 //   - Nothing is computed from two versions: all that a change reads is of one.
 //
 // What the changes mean in detail follows the stock Lance engine; testdata/spec says

@@ -1,7 +1,6 @@
 package dml_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -17,25 +16,20 @@ import (
 )
 
 // changeOfRows is what the changes have in common.
-type changeOfRows interface {
-	DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (dml.Stats, error)
-	Execute(ctx context.Context, e table.Engine, opts dml.Options) (dml.Result, error)
-}
-
 // someChanges are one of each kind, of a table of numbered(n) rows.
-func someChanges(ev dml.Events) map[string]changeOfRows {
+func someChanges() map[string]dml.Change {
 	even := where([]string{"n"}, func(r row) bool { return r.N%2 == 0 })
 	merge := dml.MergeInsert{
 		On: []string{"k"}, WhenMatched: dml.MatchedUpdate, WhenNotMatchedBySource: dml.BySourceDelete, DeleteIf: even,
-		Source: in(3, []row{{K: ptr(int64(1)), N: 100}, {K: ptr(int64(3)), N: 300}, {K: ptr(int64(-1)), N: 1}}, "k", "n"), Events: ev,
+		Source: in(3, []row{{K: ptr(int64(1)), N: 100}, {K: ptr(int64(3)), N: 300}, {K: ptr(int64(-1)), N: 1}}, "k", "n"),
 	}
 	find := merge
 	find.WhenMatched, find.WhenNotMatchedBySource, find.DeleteIf = dml.MatchedKeep, dml.BySourceKeep, nil
-	return map[string]changeOfRows{
-		"append":         dml.Append{Rows: in(2, numbered(5)), Events: ev},
-		"delete":         dml.Delete{Where: even, Events: ev},
-		"delete all":     dml.Delete{Where: dml.All(), Events: ev},
-		"update":         dml.Update{Where: even, Set: map[string]dml.Expr{"n": dml.Constant(scalar.MakeScalar(int64(7)))}, Events: ev},
+	return map[string]dml.Change{
+		"append":         dml.Append{Rows: in(2, numbered(5))},
+		"delete":         dml.Delete{Where: even},
+		"delete all":     dml.Delete{Where: dml.All()},
+		"update":         dml.Update{Where: even, Set: map[string]dml.Expr{"n": dml.Constant(scalar.MakeScalar(int64(7)))}},
 		"merge":          merge,
 		"find or create": find,
 	}
@@ -49,7 +43,7 @@ func TestReport13DryRunsWriteNothing(t *testing.T) {
 	e, err := lance.CreateStore(t.Context(), m, columns().Arrow(), lance.CreateOptions{}, lance.Options{})
 	require.NoError(t, err)
 	defer e.Close()
-	_, err = dml.Append{Rows: dml.Records(batch(numbered(20))), Write: table.WriteOptions{MaxRows: 7}}.Execute(t.Context(), e, dml.Options{})
+	_, err = dml.Execute(t.Context(), e, dml.Append{Rows: dml.Records(batch(numbered(20))), Write: table.WriteOptions{MaxRows: 7}}, dml.Options{})
 	require.NoError(t, err)
 
 	refused := 0
@@ -62,25 +56,25 @@ func TestReport13DryRunsWriteNothing(t *testing.T) {
 	}), lance.Options{})
 	require.NoError(t, err)
 	defer dry.Close()
-	for name, change := range someChanges(dml.Events{}) {
+	for name, change := range someChanges() {
 		t.Run(name, func(t *testing.T) {
-			would, err := change.DryRun(t.Context(), dry, snapshot(t, dry, 2))
+			would, err := dml.DryRun(t.Context(), dry, snapshot(t, dry, 2), change, dml.Options{})
 			require.NoError(t, err)
 			require.Zero(t, refused)
-			_, err = change.Execute(t.Context(), dry, dml.Options{})
+			_, err = dml.Execute(t.Context(), dry, change, dml.Options{})
 			require.Error(t, err)
 			require.Positive(t, refused)
 			refused = 0
 
 			mem := newTable(t, 7, numbered(20)...)
-			did, err := change.Execute(t.Context(), mem, dml.Options{})
+			did, err := dml.Execute(t.Context(), mem, change, dml.Options{})
 			require.NoError(t, err)
 			require.Equal(t, did.Stats, would)
 			require.Positive(t, would.Updated+would.Inserted+would.Deleted)
 		})
 	}
 	// What cannot be stored is found without storing it.
-	_, err = dml.Update{Set: map[string]dml.Expr{"n": dml.Constant(scalar.MakeNullScalar(arrow.Null))}}.DryRun(t.Context(), dry, snapshot(t, dry, 2))
+	_, err = dml.DryRun(t.Context(), dry, snapshot(t, dry, 2), dml.Update{Set: map[string]dml.Expr{"n": dml.Constant(scalar.MakeNullScalar(arrow.Null))}}, dml.Options{})
 	require.ErrorContains(t, err, "must not be null")
 	require.Zero(t, refused)
 }
@@ -107,17 +101,17 @@ func TestReport24ProgressOfRowChanges(t *testing.T) {
 		},
 		CommitEnd: func(i dml.CommitInfo) { require.NoError(t, i.Err); commits++ },
 	}, dml.Events{})
-	for name, change := range someChanges(ev) {
+	for name, change := range someChanges() {
 		for _, dry := range []bool{true, false} {
 			last, begun, ended, commits = map[dml.Step]dml.ProgressInfo{}, 0, 0, 0
 			e := newTable(t, 7, numbered(20)...)
 			var stats dml.Stats
 			var err error
 			if dry {
-				stats, err = change.DryRun(t.Context(), e, snapshot(t, e, 0))
+				stats, err = dml.DryRun(t.Context(), e, snapshot(t, e, 0), change, dml.Options{Events: ev})
 			} else {
 				var r dml.Result
-				r, err = change.Execute(t.Context(), e, dml.Options{})
+				r, err = dml.Execute(t.Context(), e, change, dml.Options{Events: ev})
 				stats = r.Stats
 				require.Equal(t, 1, commits, name)
 			}
@@ -147,18 +141,20 @@ func TestReport24ProgressOfAnotherAttempt(t *testing.T) {
 	update := dml.Update{
 		Where: where([]string{"n"}, func(r row) bool { return r.N < 2 }),
 		Set:   map[string]dml.Expr{"n": dml.Constant(scalar.MakeScalar(int64(7)))},
+	}
+	opts := dml.Options{
 		Events: dml.Events{
 			ComputeBegin: func(i dml.ComputeInfo) { begun = append(begun, i.ReadVersion) },
 			ComputeEnd: func(dml.ComputeInfo) {
 				if len(begun) == 1 { // somebody deletes one of the rows
-					_, err := dml.Delete{Where: where([]string{"n"}, func(r row) bool { return r.N == 1 })}.Execute(t.Context(), e, dml.Options{})
+					_, err := dml.Execute(t.Context(), e, dml.Delete{Where: where([]string{"n"}, func(r row) bool { return r.N == 1 })}, dml.Options{})
 					require.NoError(t, err)
 				}
 			},
 			Backoff: func(i dml.BackoffInfo) { again = i.Err },
 		},
 	}
-	r, err := update.Execute(t.Context(), e, dml.Options{})
+	r, err := dml.Execute(t.Context(), e, update, opts)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, r.Updated)
 	require.Equal(t, []uint64{2, 3}, begun)

@@ -29,7 +29,7 @@ func Example() {
 		}
 		return out
 	}
-	if _, err := (dml.Append{Rows: in(10, rows(1, 2, 3, 4), "k")}).Execute(ctx, people, dml.Options{}); err != nil {
+	if _, err := dml.Execute(ctx, people, (dml.Append{Rows: in(10, rows(1, 2, 3, 4), "k")}), dml.Options{}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -38,14 +38,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	upsert := dml.MergeInsert{On: []string{"k"}, Source: in(10, rows(2, 9), "k"), WhenMatched: dml.MatchedUpdate}
-	change, stats, err := upsert.ExecuteUncommitted(ctx, people, s)
+	change, stats, err := dml.Compute(ctx, people, s, upsert, dml.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("to be updated %d, inserted %d: %v\n", stats.Updated, stats.Inserted, change.Affected)
 
 	four := dml.RowFunc([]string{"k"}, func(rec arrow.RecordBatch, i int) bool { return rec.Column(0).ValueStr(i) == "4" })
-	if _, err := (dml.Delete{Where: four}).Execute(ctx, people, dml.Options{}); err != nil {
+	if _, err := dml.Execute(ctx, people, (dml.Delete{Where: four}), dml.Options{}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -56,7 +56,7 @@ func Example() {
 	fmt.Println("committed as version", done.Version, "over", done.RebasedOver)
 
 	named := dml.Update{Set: map[string]dml.Expr{"s": dml.Constant(scalar.MakeScalar("somebody"))}}
-	out, err := named.Execute(ctx, people, dml.Options{})
+	out, err := dml.Execute(ctx, people, named, dml.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

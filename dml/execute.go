@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +29,7 @@ type Stats struct {
 	SkippedDuplicates uint64 `json:"skipped_duplicates"`
 }
 
-// Options are how a change is committed.
+// Options are how a change is computed and committed. The zero value is right for most.
 type Options struct {
 	// MaxAttempts bounds how often the change is computed: it is computed again when
 	// others changed the same rows meanwhile. The default is 10.
@@ -40,6 +40,11 @@ type Options struct {
 	// Memory is where the changes of address of compactions are remembered. The
 	// default is the engine's, if it has one.
 	Memory rebase.Memory
+	// Threads bounds the fragments in which rows are looked for at a time. The default
+	// is GOMAXPROCS.
+	Threads int
+	// Events tells how far the change is. The default is nobody.
+	Events Events
 
 	// sleep waits between attempts.
 	sleep func(context.Context, time.Duration) error
@@ -53,12 +58,19 @@ func (o *Options) EnsureDefaults() {
 	if o.sleep == nil {
 		o.sleep = commit.Sleep
 	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	o.Events.ensureDefaults()
 }
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	if o.MaxAttempts < 0 {
+	switch {
+	case o.MaxAttempts < 0:
 		return fmt.Errorf("dml: MaxAttempts is %d: want a positive number", o.MaxAttempts)
+	case o.Threads < 0:
+		return fmt.Errorf("dml: Threads is %d: want a positive number", o.Threads)
 	}
 	return nil
 }
@@ -86,6 +98,26 @@ type Result struct {
 	Snapshot *table.Snapshot `json:"-"`
 }
 
+// Change is a change of rows: an [Append], a [Delete], an [Update] or a [MergeInsert].
+type Change interface {
+	computer() computer
+}
+
+// computer computes a change from a version, and again from others.
+type computer struct {
+	compute func(context.Context, reader) (computed, error)
+	// release, if set, frees what was kept from one computation to the next.
+	release func()
+	// once says that what is changed can be read only once.
+	once bool
+}
+
+func (c computer) close() {
+	if c.release != nil {
+		c.release()
+	}
+}
+
 // computed is a change that was computed and not committed.
 type computed struct {
 	change rebase.Uncommitted
@@ -96,30 +128,64 @@ type computed struct {
 
 func (c computed) nothing() bool { return c.change.Affected.IsEmpty() && len(c.change.New) == 0 }
 
-// execute computes a change from the newest version and commits it, and does so
-// again if others changed the same rows.
-func execute(ctx context.Context, e table.Engine, opts Options, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
+// Execute computes a change from the newest version and commits it, in one commit, and
+// does so again if others changed the same rows meanwhile. If there is nothing to
+// change nothing is committed. On an error nothing that was written is left, but for a
+// [table.ErrAmbiguousCommit].
+func Execute(ctx context.Context, e table.Engine, c Change, opts Options) (Result, error) {
 	opts.EnsureDefaults()
-	ev.ensureDefaults()
 	if err := opts.Validate(); err != nil {
 		return Result{}, err
 	}
+	cc := c.computer()
+	defer cc.close()
 	for n := 1; ; n++ {
 		start := time.Now()
-		out, err := attempt(ctx, e, opts, ev, compute)
+		out, err := attempt(ctx, e, opts, cc)
 		out.Attempts = n
 		if err == nil {
 			return out, nil
 		}
-		if n >= opts.MaxAttempts || !again(err) {
+		if n >= opts.MaxAttempts || cc.once || !again(err) {
 			return Result{}, err
 		}
-		wait := pause(n, time.Since(start))
-		ev.Backoff(BackoffInfo{Attempt: n, Pause: wait, Err: err})
+		wait := backoff.Pause(n, time.Since(start))
+		opts.Events.Backoff(BackoffInfo{Attempt: n, Pause: wait, Err: err})
 		if slept := opts.sleep(ctx, wait); slept != nil {
 			return Result{}, errors.Join(slept, err)
 		}
 	}
+}
+
+// backoff grows with every attempt: what was computed was in vain, which costs more
+// than a lost commit.
+var backoff = commit.Backoff{Every: 1, Most: 16}
+
+// Compute computes a change from s and writes the new rows, and commits nothing: the
+// change that is returned is for [rebase.Commit]. If there is nothing to change it
+// writes nothing and the change is empty. On an error nothing that was written is left.
+// Of opts it uses Threads and Events.
+func Compute(ctx context.Context, e table.Engine, s *table.Snapshot, c Change, opts Options) (rebase.Uncommitted, Stats, error) {
+	out, err := computeFrom(ctx, reader{engine: e, snapshot: s}, c, opts)
+	return out.change, out.stats, err
+}
+
+// DryRun computes what a change would do to s, and writes nothing at all: it works on a
+// table that can only be read. Values that cannot be stored are an error, as when they
+// are written. Of opts it uses Threads and Events.
+func DryRun(ctx context.Context, e table.Engine, s *table.Snapshot, c Change, opts Options) (Stats, error) {
+	out, err := computeFrom(ctx, reader{engine: e, snapshot: s, dry: true}, c, opts)
+	return out.stats, err
+}
+
+func computeFrom(ctx context.Context, r reader, c Change, opts Options) (computed, error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return computed{}, err
+	}
+	cc := c.computer()
+	defer cc.close()
+	return computeOnce(ctx, r, opts, cc)
 }
 
 // again says whether computing the change anew can help. A conflict that is terminal
@@ -128,7 +194,7 @@ func again(err error) bool {
 	return table.Classify(err) == table.OutcomeRetryable && !errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit)
 }
 
-func attempt(ctx context.Context, e table.Engine, opts Options, ev Events, compute func(context.Context, reader) (computed, error)) (Result, error) {
+func attempt(ctx context.Context, e table.Engine, opts Options, cc computer) (Result, error) {
 	s, err := e.Load(ctx, 0)
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: load the latest version: %w", err)
@@ -136,7 +202,7 @@ func attempt(ctx context.Context, e table.Engine, opts Options, ev Events, compu
 	if err := s.CheckSuccessor(); err != nil {
 		return Result{}, fmt.Errorf("dml: %w", err)
 	}
-	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev}, compute)
+	c, err := computeOnce(ctx, reader{engine: e, snapshot: s}, opts, cc)
 	if err != nil {
 		return Result{}, removedMeanwhile(ctx, e, s, err)
 	}
@@ -146,7 +212,7 @@ func attempt(ctx context.Context, e table.Engine, opts Options, ev Events, compu
 	c.change.Transaction.Properties = opts.Properties
 	// The id was made for this attempt, so nobody can have committed under it: an
 	// attempt that never sent anything was not committed, whatever is gone by now.
-	done, err := rebase.Commit(ctx, e, c.change, rebase.Options{Memory: opts.Memory, KeysClash: c.clash, Fresh: true, Hooks: ev.hooks()})
+	done, err := rebase.Commit(ctx, e, c.change, rebase.Options{Memory: opts.Memory, KeysClash: c.clash, Fresh: true, Hooks: opts.Events.hooks()})
 	if err != nil {
 		return Result{}, fmt.Errorf("dml: %s computed from version %d: %w", c.change.Transaction.Operation.Kind(), s.Version, err)
 	}
@@ -179,35 +245,14 @@ func removedMeanwhile(ctx context.Context, e table.Engine, s *table.Snapshot, er
 }
 
 // computeOnce computes a change from a version, and tells of it.
-func computeOnce(ctx context.Context, r reader, compute func(context.Context, reader) (computed, error)) (computed, error) {
-	r.events.ensureDefaults()
+func computeOnce(ctx context.Context, r reader, opts Options, cc computer) (computed, error) {
+	r.events, r.threads = opts.Events, opts.Threads
 	info := ComputeInfo{Table: r.snapshot.Table, ReadVersion: r.snapshot.Version, Fragments: len(r.snapshot.Fragments), Rows: r.snapshot.LiveRows()}
 	r.events.ComputeBegin(info)
-	c, err := compute(ctx, r)
+	c, err := cc.compute(ctx, r)
 	info.Stats, info.Err = c.stats, err
 	r.events.ComputeEnd(info)
 	return c, err
-}
-
-// uncommittedChange computes a change from a version that is given.
-func uncommittedChange(ctx context.Context, e table.Engine, s *table.Snapshot, ev Events, compute func(context.Context, reader) (computed, error)) (rebase.Uncommitted, Stats, error) {
-	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev}, compute)
-	return c.change, c.stats, err
-}
-
-// dryRun computes what a change would do to a version that is given.
-func dryRun(ctx context.Context, e table.Engine, s *table.Snapshot, ev Events, compute func(context.Context, reader) (computed, error)) (Stats, error) {
-	c, err := computeOnce(ctx, reader{engine: e, snapshot: s, events: ev, dry: true}, compute)
-	return c.stats, err
-}
-
-// pause is how long to wait before attempt n+1: the longer the more an attempt costs
-// and the more of them were lost, so that writers of the same rows do not keep each
-// other from finishing.
-func pause(n int, cost time.Duration) time.Duration {
-	const shortest, longest = time.Millisecond, 10 * time.Second
-	slots := time.Duration(1) << min(n-1, 4)
-	return min(time.Duration(1+rand.Int64N(int64(slots*max(cost, shortest)))), longest)
 }
 
 // uncommitted begins a change computed from s.

@@ -141,7 +141,7 @@ func TestAFailureLeavesNothingBehind(t *testing.T) {
 					version := snapshot(t, mem, 0).Version
 					ctx, cancel := context.WithCancel(t.Context())
 					e := &failing{Engine: mem, at: at, fail: func() error { return fail(cancel) }}
-					out, err := make().Execute(ctx, e, dml.Options{})
+					out, err := dml.Execute(ctx, e, make(), dml.Options{})
 					cancel()
 					if err == nil {
 						require.True(t, out.Committed)
@@ -177,7 +177,7 @@ func TestASourceThatFails(t *testing.T) {
 		n = 0
 		mem := newTable(t, 7, numbered(30)...)
 		objects := mustObjects(t, mem)
-		_, err := make().Execute(t.Context(), mem, dml.Options{})
+		_, err := dml.Execute(t.Context(), mem, make(), dml.Options{})
 		require.ErrorIs(t, err, broken, name)
 		require.NotContains(t, err.Error(), "memengine")
 		require.Equal(t, objects, mustObjects(t, mem))

@@ -195,7 +195,7 @@ func values[R fmt.Stringer](rows []R) []string {
 func newTable(t require.TestingT, n uint64, rows ...row) *memengine.Engine {
 	e := memengine.New("t", columns())
 	if len(rows) > 0 {
-		_, err := dml.Append{Rows: dml.Records(batch(rows)), Write: table.WriteOptions{MaxRows: n}}.Execute(context.Background(), e, dml.Options{})
+		_, err := dml.Execute(context.Background(), e, dml.Append{Rows: dml.Records(batch(rows)), Write: table.WriteOptions{MaxRows: n}}, dml.Options{})
 		require.NoError(t, err)
 	}
 	return e

@@ -200,7 +200,7 @@ func TestReport09DeleteOfFourBillionRows(t *testing.T) {
 		e.versions[0].Fragments[1].Deletion = &table.DeletionRef{Path: "dead", Rows: 993}
 		var r dml.Result
 		require.Less(t, allocated(func() {
-			r, err = dml.Delete{Where: where}.Execute(t.Context(), e, dml.Options{})
+			r, err = dml.Execute(t.Context(), e, dml.Delete{Where: where}, dml.Options{})
 		}), uint64(100*mebibyte))
 		require.NoError(t, err)
 		require.EqualValues(t, 1<<32-5-993+100_000, r.Deleted)
@@ -210,7 +210,7 @@ func TestReport09DeleteOfFourBillionRows(t *testing.T) {
 	nothing, err := sqlexpr.ParsePredicate("false")
 	require.NoError(t, err)
 	e := newHuge(t, 1<<32)
-	r, err := dml.Delete{Where: nothing}.Execute(t.Context(), e, dml.Options{})
+	r, err := dml.Execute(t.Context(), e, dml.Delete{Where: nothing}, dml.Options{})
 	require.NoError(t, err)
 	require.False(t, r.Committed)
 	require.Zero(t, e.rowsRead)
@@ -230,7 +230,7 @@ func TestReport09MatchesAreRuns(t *testing.T) {
 	}{{matching, 8 * mebibyte}, {mostly, 0}} {
 		var u rebase.Uncommitted
 		took := allocated(func() {
-			u, _, err = dml.Delete{Where: c.where}.ExecuteUncommitted(t.Context(), e, e.versions[0])
+			u, _, err = dml.Compute(t.Context(), e, e.versions[0], dml.Delete{Where: c.where}, dml.Options{})
 		})
 		require.NoError(t, err)
 		require.EqualValues(t, rows, u.Affected.Rows())
@@ -268,7 +268,7 @@ func alwaysTrue(t *testing.T) func(context.Context, arrow.RecordBatch) (*array.B
 func TestReport09FourBillionRowsCarriedOverACompaction(t *testing.T) {
 	const half = 1 << 31
 	e := newHuge(t, half, half-5)
-	u, _, err := dml.Delete{Where: dml.All()}.ExecuteUncommitted(t.Context(), e, e.versions[0])
+	u, _, err := dml.Compute(t.Context(), e, e.versions[0], dml.Delete{Where: dml.All()}, dml.Options{})
 	require.NoError(t, err)
 	u.Affect(e.versions[0], rebase.RowSet{0: deletion.Range(1, half), 1: deletion.Range(0, half-5).Difference(deletion.Of(1, 1000, 1_000_000))})
 
@@ -316,17 +316,16 @@ func TestReport09ManyRowsOfOneKey(t *testing.T) {
 	source := e.ones.NewSlice(0, 1)
 	t.Cleanup(source.Release)
 	var most uint64
-	r, err := dml.MergeInsert{
+	r, err := dml.Execute(t.Context(), e, dml.MergeInsert{
 		On: []string{"x"}, Source: dml.Records(source), WhenMatched: dml.MatchedUpdate,
-		Events: dml.Events{Progress: func(i dml.ProgressInfo) {
-			if i.Step == dml.Writing && most == 0 { // all pairs are known
-				runtime.GC()
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				most = m.HeapAlloc
-			}
-		}},
-	}.Execute(t.Context(), e, dml.Options{})
+	}, dml.Options{Events: dml.Events{Progress: func(i dml.ProgressInfo) {
+		if i.Step == dml.Writing && most == 0 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = m.HeapAlloc
+		}
+	}}})
 	require.NoError(t, err)
 	require.EqualValues(t, rows, r.Updated)
 	require.Less(t, most, uint64(24*mebibyte))

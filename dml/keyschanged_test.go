@@ -56,7 +56,7 @@ func TestKeyColumnsChange(t *testing.T) {
 				mustDo(t, mem, dml.Append{Rows: in(10, []row{{K: ptr(int64(1000))}})})
 				e.after = snapshot(t, mem, 0).Version - 1
 			}
-			_, err := upsert("me", 50, 77).Execute(t.Context(), e, dml.Options{})
+			_, err := dml.Execute(t.Context(), e, upsert("me", 50, 77), dml.Options{})
 			require.ErrorContains(t, err, c.says)
 			require.NotContains(t, err.Error(), "keys that were inserted")
 			require.Len(t, contents(t, mem, 0), 6)

@@ -216,7 +216,7 @@ func narrowed(v *array.Int64) arrow.Array {
 // mustExecute makes a change in the table.
 func (g *golden) mustExecute(t *testing.T, c change) dml.Result {
 	t.Helper()
-	out, err := c.Execute(t.Context(), g, dml.Options{})
+	out, err := dml.Execute(t.Context(), g, c, dml.Options{})
 	require.NoError(t, err)
 	require.NotNil(t, out.Snapshot)
 	require.Equal(t, out.Version, out.Snapshot.Version)
@@ -271,7 +271,7 @@ func changeGolden(t *testing.T, tab *golden) bool {
 	// A row whose id changes keeps its row id.
 	moved := tab.some(7, 1)
 	update := dml.Update{Where: idRest(7, 1), Set: map[string]dml.Expr{"id": idPlus(1_000_000)}, Write: table.WriteOptions{MaxRows: 150}}
-	if _, err := update.Execute(t.Context(), tab, dml.Options{}); errors.Is(err, table.ErrUnsupported) {
+	if _, err := dml.Execute(t.Context(), tab, update, dml.Options{}); errors.Is(err, table.ErrUnsupported) {
 		tab.check(t)
 		return false
 	} else {
@@ -308,7 +308,7 @@ func changeGolden(t *testing.T, tab *golden) bool {
 	tab.check(t)
 
 	// Compacted, changed in one column, and merged without some rows.
-	_, err := compaction.Compact(t.Context(), tab, compaction.Options{}, compaction.Events{})
+	_, err := compaction.Compact(t.Context(), tab, compaction.Options{})
 	require.NoError(t, err)
 	tab.check(t)
 	s := snapshot(t, tab, 0)
@@ -362,7 +362,7 @@ func TestPrimaryKeyOfALanceTable(t *testing.T) {
 		m.Source = in(10, []row{{K: ptr(int64(7)), S: ptr(by)}}, "k", "s")
 		return m
 	}
-	late, _, err := one("late").ExecuteUncommitted(t.Context(), e, snapshot(t, e, 0))
+	late, _, err := dml.Compute(t.Context(), e, snapshot(t, e, 0), one("late"), dml.Options{})
 	require.NoError(t, err)
 	require.Equal(t, table.Update{UniqueKeys: []int32{0}}, late.Transaction.Operation)
 	mustDo(t, e, one("first"))

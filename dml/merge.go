@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -75,6 +74,12 @@ const (
 // The source and a table of its keys are held in memory; the table is streamed. Of
 // it the key columns are read, those that conditions look at, and, of the rows that
 // are updated, the columns that the source does not have.
+//
+// Rows that a compaction moves before it is committed are followed; if others delete
+// or update one of them, everything is computed again from the newest version. So it
+// is if they insert a row with the same key, in a table whose declared primary key On
+// is; where it is only computed, the change says so, and committing it is then a
+// conflict if others inserted rows.
 type MergeInsert struct {
 	// On are the key columns. The default is the table's declared primary key.
 	On []string
@@ -100,57 +105,26 @@ type MergeInsert struct {
 	Duplicates Duplicates
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
-	// Events tells how far the change is. The default is nobody.
-	Events Events
 }
 
-// ExecuteUncommitted computes the merge from s and writes the new rows, and commits
-// nothing. If there is nothing to change it writes nothing and the change is empty. On
-// an error nothing that was written is left.
-//
-// If rows are inserted and On is the table's declared primary key, the change says
-// so: committing it is a conflict if others inserted rows meanwhile.
-func (m MergeInsert) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	return uncommittedChange(ctx, e, s, m.Events, m.computeOnce)
-}
-
-// DryRun computes what the merge would do to s, and writes nothing at all: it works on a
-// table that can only be read. Values that cannot be stored are an error, as when they
-// are written.
-func (m MergeInsert) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
-	return dryRun(ctx, e, s, m.Events, m.computeOnce)
-}
-
-// computeOnce computes the merge, for a source that is read for it alone.
-func (m MergeInsert) computeOnce(ctx context.Context, r reader) (computed, error) {
-	j, err := m.join(ctx, r, nil)
-	if err != nil {
-		return computed{}, err
-	}
-	defer j.source.release()
-	return j.compute(ctx)
-}
-
-// Execute merges the rows, in one commit. Rows that a compaction moves meanwhile are
-// followed; if others delete or update one of them, everything is computed again from
-// the newest version. So it is if they insert a row with the same key, in a table
-// whose declared primary key On is. If there is nothing to change nothing is
-// committed.
-func (m MergeInsert) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
+// computer reads the source once, whatever versions the merge is computed from.
+func (m MergeInsert) computer() computer {
 	var src *source
-	defer func() {
-		if src != nil {
-			src.release()
-		}
-	}()
-	return execute(ctx, e, opts, m.Events, func(ctx context.Context, r reader) (computed, error) {
-		j, err := m.join(ctx, r, src)
-		if err != nil {
-			return computed{}, err
-		}
-		src = j.source
-		return j.compute(ctx)
-	})
+	return computer{
+		compute: func(ctx context.Context, r reader) (computed, error) {
+			j, err := m.join(ctx, r, src)
+			if err != nil {
+				return computed{}, err
+			}
+			src = j.source
+			return j.compute(ctx)
+		},
+		release: func() {
+			if src != nil {
+				src.release()
+			}
+		},
+	}
 }
 
 // join checks the clauses against a version of the table and reads the source, unless

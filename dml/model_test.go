@@ -213,22 +213,19 @@ func (m merge) change(t *rapid.T) dml.MergeInsert {
 	return out
 }
 
-// change is what all changes have.
-type change interface {
-	ExecuteUncommitted(context.Context, table.Engine, *table.Snapshot) (rebase.Uncommitted, dml.Stats, error)
-	Execute(context.Context, table.Engine, dml.Options) (dml.Result, error)
-}
+// change is any change.
+type change = dml.Change
 
 // run makes a change, in one step or in two, and returns the version that has it.
 func run(t *rapid.T, e table.Engine, c change) (dml.Stats, bool, error) {
 	ctx := context.Background()
 	if rapid.Bool().Draw(t, "one step") {
-		out, err := c.Execute(ctx, e, dml.Options{})
+		out, err := dml.Execute(ctx, e, c, dml.Options{})
 		return out.Stats, out.Committed, err
 	}
 	s, err := e.Load(ctx, 0)
 	require.NoError(t, err)
-	u, stats, err := c.ExecuteUncommitted(ctx, e, s)
+	u, stats, err := dml.Compute(ctx, e, s, c, dml.Options{})
 	if err != nil {
 		return stats, false, err
 	}
@@ -251,7 +248,7 @@ func TestChangesDoWhatTheModelDoes(t *testing.T) {
 				e := wrap(mem)
 				// Fragments large enough for single rows to be taken out of them.
 				first := rapid.SliceOfN(rapid.Custom(drawRow), 0, 60).Draw(t, "first rows")
-				_, err := dml.Append{Rows: in(100, first), Write: table.WriteOptions{MaxRows: 40}}.Execute(context.Background(), e, dml.Options{})
+				_, err := dml.Execute(context.Background(), e, dml.Append{Rows: in(100, first), Write: table.WriteOptions{MaxRows: 40}}, dml.Options{})
 				require.NoError(t, err)
 				for range rapid.IntRange(1, 6).Draw(t, "changes") {
 					step(t, e, mem)
@@ -384,8 +381,9 @@ func TestManySourceBatchesAndRowsOfOneKey(t *testing.T) {
 	}
 	for _, batches := range []int{1, 3, 7} {
 		e := newTable(t, 9000, rows...)
-		out, err := dml.MergeInsert{On: []string{"k"}, Source: in(batches, source, "s", "k"), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedSkip}.
-			Execute(t.Context(), e, dml.Options{})
+		out, err := dml.Execute(
+			t.Context(), e, dml.MergeInsert{On: []string{"k"}, Source: in(batches, source, "s", "k"), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedSkip}, dml.Options{})
+
 		require.NoError(t, err)
 		require.Equal(t, dml.Stats{Matched: 20000, Updated: 20000}, out.Stats)
 		seen := map[int64]bool{}

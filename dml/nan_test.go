@@ -54,7 +54,7 @@ func TestReport04OneNaNAsKey(t *testing.T) {
 		}
 		e := memengine.New("t", schema)
 		require.NoError(t, e.Append(t.Context(), records(before)))
-		r, err := dml.MergeInsert{On: []string{"k"}, Source: dml.Records(records(after)), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedInsert}.Execute(t.Context(), e, dml.Options{})
+		r, err := dml.Execute(t.Context(), e, dml.MergeInsert{On: []string{"k"}, Source: dml.Records(records(after)), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedInsert}, dml.Options{})
 		require.NoError(t, err)
 		require.Equal(t, uint64(len(keys)+1), r.Stats.Updated)
 		require.Zero(t, r.Stats.Inserted)
@@ -65,7 +65,7 @@ func TestReport04OneNaNAsKey(t *testing.T) {
 		}
 		where, err := sqlexpr.ParsePredicate("k = cast('NaN' as double)")
 		require.NoError(t, err)
-		d, err := dml.Delete{Where: where}.Execute(t.Context(), e, dml.Options{})
+		d, err := dml.Execute(t.Context(), e, dml.Delete{Where: where}, dml.Options{})
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), d.Stats.Deleted)
 	})

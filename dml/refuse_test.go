@@ -26,10 +26,10 @@ func TestAnswersForOtherRowsAreRefused(t *testing.T) {
 		b.Append(true)
 		return b.NewBooleanArray(), nil
 	})
-	_, err := dml.Delete{Where: short, Threads: 1}.Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, dml.Delete{Where: short}, dml.Options{Threads: 1})
 	require.ErrorContains(t, err, "answers for 1 of 4 rows")
 	one := dml.ExprFunc(nil, func(context.Context, arrow.RecordBatch) (arrow.Array, error) { return array.NewNull(1), nil })
-	_, err = dml.Update{Set: map[string]dml.Expr{"s": one}}.Execute(t.Context(), e, dml.Options{})
+	_, err = dml.Execute(t.Context(), e, dml.Update{Set: map[string]dml.Expr{"s": one}}, dml.Options{})
 	require.ErrorContains(t, err, `the new value of column "s": 1 values for 4 rows`)
 	require.EqualValues(t, 2, snapshot(t, e, 0).Version)
 }
@@ -52,7 +52,7 @@ func TestErrorsOfConditionsAndValuesAreTheirs(t *testing.T) {
 		dml.Update{Set: map[string]dml.Expr{"s": nil}},
 		dml.Append{},
 	} {
-		_, err := c.Execute(t.Context(), e, dml.Options{})
+		_, err := dml.Execute(t.Context(), e, c, dml.Options{})
 		require.ErrorContains(t, err, "dml: table t version 2: ", "%T", c)
 	}
 	require.EqualValues(t, 2, snapshot(t, e, 0).Version)
@@ -62,12 +62,12 @@ func TestErrorsOfConditionsAndValuesAreTheirs(t *testing.T) {
 func TestBatchesOfOneSourceHaveTheSameColumns(t *testing.T) {
 	e := newTable(t, 4, numbered(10)...)
 	mixed := dml.Records(batch(numbered(2), "k", "n"), batch(numbered(2), "k", "s"))
-	_, err := dml.MergeInsert{On: []string{"k"}, Source: mixed, WhenMatched: dml.MatchedUpdate}.Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, dml.MergeInsert{On: []string{"k"}, Source: mixed, WhenMatched: dml.MatchedUpdate}, dml.Options{})
 	require.ErrorContains(t, err, `one batch has the columns ["k" "n"], another ["k" "s"]`)
-	_, err = dml.Append{Rows: mixed}.Execute(t.Context(), e, dml.Options{})
+	_, err = dml.Execute(t.Context(), e, dml.Append{Rows: mixed}, dml.Options{})
 	require.ErrorContains(t, err, `one batch has the columns ["k" "n"], another ["k" "s"]`)
 	twice := dml.Records(batch(numbered(2), "k", "n", "k"))
-	_, err = dml.Append{Rows: twice}.Execute(t.Context(), e, dml.Options{})
+	_, err = dml.Execute(t.Context(), e, dml.Append{Rows: twice}, dml.Options{})
 	require.ErrorContains(t, err, `column "k" twice`)
 	noOrphans(t, e)
 }
@@ -75,7 +75,7 @@ func TestBatchesOfOneSourceHaveTheSameColumns(t *testing.T) {
 func TestConstants(t *testing.T) {
 	e := newTable(t, 4, numbered(3)...)
 	set := map[string]dml.Expr{"s": dml.Constant(scalar.MakeScalar("x")), "f": dml.Constant(scalar.MakeScalar(int8(7))), "k": dml.Constant(scalar.ScalarNull)}
-	_, err := dml.Update{Set: set}.Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, dml.Update{Set: set}, dml.Options{})
 	require.NoError(t, err)
 	for _, r := range contents(t, e, 0) {
 		require.Equal(t, row{S: ptr("x"), F: ptr(7.0), N: r.N}.String(), r.String())
@@ -93,7 +93,7 @@ func TestRowsWhoseIDsCannotBeToldAreNotWrittenAgain(t *testing.T) {
 	mem := newTable(t, 4, numbered(10)...)
 	e := nameless{mem}
 	for _, c := range []change{increment(1), upsert("me", 1, 1)} {
-		_, err := c.Execute(t.Context(), e, dml.Options{})
+		_, err := dml.Execute(t.Context(), e, c, dml.Options{})
 		require.ErrorIs(t, err, table.ErrUnsupported)
 	}
 	mustDo(t, e, dml.Delete{Where: keyIs(1)}) // which needs none
@@ -128,12 +128,10 @@ func (e *forgetful) Rows(ctx context.Context, s *table.Snapshot, ids []table.Fra
 
 func TestRowsThatAreNotThereASecondTime(t *testing.T) {
 	mem := newTable(t, 4, numbered(10)...)
-	update := increment(0, 1)
-	update.Threads = 1
-	for _, c := range []change{update, dml.MergeInsert{
+	for _, c := range []change{increment(0, 1), dml.MergeInsert{
 		On: []string{"k"}, Source: in(5, numbered(3), "k", "s"), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedSkip,
 	}} {
-		_, err := c.Execute(t.Context(), &forgetful{Engine: mem}, dml.Options{})
+		_, err := dml.Execute(t.Context(), &forgetful{Engine: mem}, c, dml.Options{Threads: 1})
 		require.Error(t, err)
 		require.EqualValues(t, 2, snapshot(t, mem, 0).Version)
 		noOrphans(t, mem)
@@ -156,7 +154,7 @@ func (e altered) Load(ctx context.Context, version uint64) (*table.Snapshot, err
 func TestASourceIsOfTheColumnsThatItWasReadFor(t *testing.T) {
 	mem := newTable(t, 4, numbered(10)...)
 	e := altered{&racing{Engine: mem, others: func(int) { mustDo(t, mem, increment(1)) }}}
-	_, err := upsert("me", 1, 1).Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, upsert("me", 1, 1), dml.Options{})
 	require.ErrorIs(t, err, table.ErrTerminal)
 	require.ErrorContains(t, err, "the columns are not those that the source was read for")
 	noOrphans(t, mem)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,6 +23,8 @@ type reader struct {
 	engine   table.Engine
 	snapshot *table.Snapshot
 	events   Events // without nils
+	// threads is the number of fragments to be looked at at a time.
+	threads int
 	// dry says that nothing is to be written.
 	dry bool
 }
@@ -62,9 +63,8 @@ func narrowest(s table.Schema) []string {
 	return []string{s.Fields[best].Name}
 }
 
-// matching finds the live rows that a predicate matches, looking at so many fragments
-// at a time. Of a condition that is the same for all rows none is read.
-func (r reader) matching(ctx context.Context, where Predicate, threads int) (rebase.RowSet, error) {
+// matching finds the live rows that a predicate matches. Of a condition that is the same for all rows none is read.
+func (r reader) matching(ctx context.Context, where Predicate) (rebase.RowSet, error) {
 	columns, err := where.Columns(r.snapshot.Schema)
 	if err != nil {
 		return nil, r.errorf("the condition: %w", err)
@@ -84,13 +84,10 @@ func (r reader) matching(ctx context.Context, where Predicate, threads int) (reb
 			find = r.liveOf
 		}
 	}
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	m := r.meter(Matching, r.snapshot.LiveRows())
 	found := make([]*deletion.Vector, len(r.snapshot.Fragments))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(threads)
+	g.SetLimit(r.threads)
 	for i, f := range r.snapshot.Fragments {
 		g.Go(func() (err error) {
 			found[i], err = find(gctx, f, m)

@@ -62,7 +62,7 @@ type spec struct {
 
 func (s spec) table(t *testing.T) *memengine.Engine {
 	e := memengine.New("t", s.schema)
-	_, err := dml.Append{Rows: dml.Records(s.rows...)}.Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, dml.Append{Rows: dml.Records(s.rows...)}, dml.Options{})
 	require.NoError(t, err)
 	return e
 }
@@ -70,7 +70,7 @@ func (s spec) table(t *testing.T) *memengine.Engine {
 func (s spec) run(t *testing.T, _ *datadriven.TestData, c change) string {
 	e := s.table(t)
 	before := snapshot(t, e, 0).Version
-	out, err := c.Execute(t.Context(), e, dml.Options{})
+	out, err := dml.Execute(t.Context(), e, c, dml.Options{})
 	after := snapshot(t, e, 0).Version
 	if err != nil {
 		require.Equal(t, before, after)

@@ -30,7 +30,7 @@ func TestConditionsOfSQLText(t *testing.T) {
 		require.Equal(t, map[bool]int64{true: 5, false: *r.K}[*r.K == 1], r.N)
 	}
 	m.UpdateIf = parse("source.z > target.n")
-	_, err := m.Execute(t.Context(), e, dml.Options{})
+	_, err := dml.Execute(t.Context(), e, m, dml.Options{})
 	require.ErrorContains(t, err, "the condition for updates")
 }
 
@@ -42,7 +42,7 @@ func TestReport03MergeConditions(t *testing.T) {
 		p, err := sqlexpr.ParsePredicate(text)
 		require.NoError(t, err)
 		m := dml.MergeInsert{On: []string{"k"}, Source: in(3, []row{{K: ptr(int64(1)), N: 5}}), WhenMatched: dml.MatchedUpdate, UpdateIf: p}
-		_, err = m.Execute(t.Context(), e, dml.Options{})
+		_, err = dml.Execute(t.Context(), e, m, dml.Options{})
 		require.ErrorContains(t, err, "two readings", text)
 	}
 }

@@ -101,7 +101,7 @@ func TestReport27SourcesWithoutSubfields(t *testing.T) {
 				e := memengine.New("t", table.Schema{Fields: []table.Field{
 					{ID: 0, Name: "id", Type: arrow.PrimitiveTypes.Int64}, {ID: 1, Name: "s", Type: c.column, Nullable: true},
 				}})
-				_, err := dml.Append{Rows: dml.Records(read(c.column, c.rows))}.Execute(t.Context(), e, dml.Options{})
+				_, err := dml.Execute(t.Context(), e, dml.Append{Rows: dml.Records(read(c.column, c.rows))}, dml.Options{})
 				require.NoError(t, err)
 				m := dml.MergeInsert{On: []string{"id"}, Source: dml.Records(read(c.from, c.source)), WhenMatched: dml.MatchedUpdate, WhenNotMatched: dml.NotMatchedSkip}
 				want := c.update
@@ -109,7 +109,7 @@ func TestReport27SourcesWithoutSubfields(t *testing.T) {
 					m.WhenNotMatched = dml.NotMatchedInsert
 					want = strings.TrimSpace(c.update + " " + c.all)
 				}
-				_, err = m.Execute(t.Context(), e, dml.Options{})
+				_, err = dml.Execute(t.Context(), e, m, dml.Options{})
 				if message, fails := strings.CutPrefix(want, "ERR "); fails {
 					require.ErrorContains(t, err, message)
 					continue
@@ -120,7 +120,7 @@ func TestReport27SourcesWithoutSubfields(t *testing.T) {
 				}
 				if insert { // new rows alone are an append, too
 					e := memengine.New("t", snapshot(t, e, 0).Schema)
-					_, err := dml.Append{Rows: dml.Records(read(c.from, c.source))}.Execute(t.Context(), e, dml.Options{})
+					_, err := dml.Execute(t.Context(), e, dml.Append{Rows: dml.Records(read(c.from, c.source))}, dml.Options{})
 					if strings.Contains(c.name, "must not") {
 						require.ErrorContains(t, err, `"s.b"`)
 					} else {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -17,6 +16,9 @@ import (
 // row. Rows are read twice, first the columns that Where looks at, then the rows that
 // match; what is held in memory is the set of these, and of tables with stable row ids
 // the ids.
+//
+// Rows that a compaction moves before it is committed are followed; if others delete
+// or update one of them, everything is computed again from the newest version.
 type Update struct {
 	// Where says which rows. The default is all.
 	Where Predicate
@@ -25,33 +27,9 @@ type Update struct {
 	Set map[string]Expr
 	// Write bounds the fragments that are written.
 	Write table.WriteOptions
-	// Threads bounds the fragments in which rows are looked for at a time. The
-	// default is GOMAXPROCS.
-	Threads int
-	// Events tells how far the change is. The default is nobody.
-	Events Events
 }
 
-// ExecuteUncommitted computes the update from s and writes the new rows, and commits
-// nothing. If no row matches it writes nothing and the change is empty. On an error
-// nothing that was written is left.
-func (u Update) ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, Stats, error) {
-	return uncommittedChange(ctx, e, s, u.Events, u.compute)
-}
-
-// DryRun computes what the update would do to s, and writes nothing at all: it works on a
-// table that can only be read. Values that cannot be stored are an error, as when they
-// are written.
-func (u Update) DryRun(ctx context.Context, e table.Engine, s *table.Snapshot) (Stats, error) {
-	return dryRun(ctx, e, s, u.Events, u.compute)
-}
-
-// Execute updates the rows, in one commit. Rows that a compaction moves meanwhile are
-// followed; if others delete or update one of them, everything is computed again from
-// the newest version. If no row matches nothing is committed.
-func (u Update) Execute(ctx context.Context, e table.Engine, opts Options) (Result, error) {
-	return execute(ctx, e, opts, u.Events, u.compute)
-}
+func (u Update) computer() computer { return computer{compute: u.compute} }
 
 func (u Update) compute(ctx context.Context, r reader) (computed, error) {
 	set, err := u.assignments(r)
@@ -66,7 +44,7 @@ func (u Update) compute(ctx context.Context, r reader) (computed, error) {
 	if where == nil {
 		where = All()
 	}
-	rows, err := r.matching(ctx, where, u.Threads)
+	rows, err := r.matching(ctx, where)
 	if err != nil {
 		return computed{}, err
 	}

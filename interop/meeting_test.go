@@ -192,9 +192,9 @@ func startUpsert(ctx context.Context, t *testing.T, e *lance.Engine, rows *model
 	defer source.Release()
 	base, err := e.Load(ctx, 0)
 	require.NoError(t, err)
-	change, stats, err := dml.MergeInsert{
+	change, stats, err := dml.Compute(ctx, e, base, dml.MergeInsert{
 		On: []string{"id"}, Source: dml.Records(source), WhenMatched: dml.MatchedUpdate,
-	}.ExecuteUncommitted(ctx, e, base)
+	}, dml.Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, stats.Updated)
 	require.EqualValues(t, 2, stats.Inserted)
@@ -211,7 +211,7 @@ func (m meeting) compact(ctx context.Context, t *testing.T, e *lance.Engine, pat
 		require.NotZero(t, done.FragmentsRemoved)
 		return
 	}
-	done, err := compaction.Compact(ctx, e, compaction.Options{DeletionThreshold: compaction.AnyDeletion}, compaction.Events{})
+	done, err := compaction.Compact(ctx, e, compaction.Options{AnyDeletion: true})
 	require.NoError(t, err)
 	require.True(t, done.Committed)
 }
@@ -252,7 +252,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 		e := open()
 		base, err := e.Load(ctx, 0)
 		require.NoError(t, err)
-		opts := compaction.Options{DeletionThreshold: compaction.AnyDeletion, MaxSourceFragments: 8 / m.compactions}
+		opts := compaction.Options{AnyDeletion: true, MaxSourceFragments: 8 / m.compactions}
 		var parts [][]compaction.Result
 		for range m.compactions {
 			plan, err := compaction.PlanSnapshot(ctx, e, base, opts)
@@ -260,7 +260,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			require.NotEmpty(t, plan.Tasks)
 			var results []compaction.Result
 			for _, task := range plan.Tasks {
-				result, err := task.Execute(ctx, e, compaction.Events{})
+				result, err := compaction.Execute(ctx, e, task, compaction.Options{})
 				require.NoError(t, err)
 				results = append(results, result)
 				opts.ExcludeFragments = append(opts.ExcludeFragments, task.SourceIDs()...)
@@ -268,7 +268,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			parts = append(parts, results)
 		}
 		publish := func(results []compaction.Result) (compaction.Publication, error) {
-			return compaction.Publish(ctx, open(), results, opts, compaction.Events{})
+			return compaction.Publish(ctx, open(), results, opts)
 		}
 		for _, results := range parts[1:] {
 			_, err := publish(results)
@@ -289,9 +289,9 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			_, err = m.writer.Delete(ctx, path, fmt.Sprintf("id = %d", deleted))
 			require.NoError(t, err)
 		} else {
-			_, err = dml.Update{Where: idIs(updated), Set: map[string]dml.Expr{"txt": dml.Constant(scalar.NewStringScalar(value))}}.Execute(ctx, open(), dml.Options{})
+			_, err = dml.Execute(ctx, open(), dml.Update{Where: idIs(updated), Set: map[string]dml.Expr{"txt": dml.Constant(scalar.NewStringScalar(value))}}, dml.Options{})
 			require.NoError(t, err)
-			_, err = dml.Delete{Where: idIs(deleted)}.Execute(ctx, open(), dml.Options{})
+			_, err = dml.Execute(ctx, open(), dml.Delete{Where: idIs(deleted)}, dml.Options{})
 			require.NoError(t, err)
 		}
 		rows.update(func(r row) bool { return r.id == updated }, func(r *row) { r.txt = value })

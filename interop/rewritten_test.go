@@ -73,11 +73,8 @@ func (c cells) add(rec arrow.RecordBatch) error {
 // ourChange is a change of rehome's, and what it makes of the table.
 type ourChange struct {
 	name   string
-	change interface {
-		ExecuteUncommitted(context.Context, table.Engine, *table.Snapshot) (rebase.Uncommitted, dml.Stats, error)
-		Execute(context.Context, table.Engine, dml.Options) (dml.Result, error)
-	}
-	model func(cells)
+	change dml.Change
+	model  func(cells)
 }
 
 // theirWrite is a write of the stock engine's, or a compaction.
@@ -181,7 +178,7 @@ func (r *rewrites) compaction() theirWrite {
 		}, nothing}
 	}
 	return theirWrite{"compaction", func() error {
-		_, err := compaction.Compact(r.ctx, r.ours, compaction.Options{}, compaction.Events{})
+		_, err := compaction.Compact(r.ctx, r.ours, compaction.Options{})
 		return err
 	}, nothing}
 }
@@ -265,7 +262,7 @@ func (r *rewrites) round(t *testing.T, how interop.ColumnRewrite) {
 	read, err := r.ours.Load(r.ctx, 0)
 	require.NoError(t, err)
 	mine := r.change(t)
-	u, _, err := mine.change.ExecuteUncommitted(r.ctx, r.ours, read)
+	u, _, err := dml.Compute(r.ctx, r.ours, read, mine.change, dml.Options{})
 	require.NoError(t, err, mine.name)
 	theirs := []theirWrite{r.write(how)}
 	for range r.rng.IntN(3) {
@@ -296,7 +293,7 @@ func (r *rewrites) round(t *testing.T, how interop.ColumnRewrite) {
 			w.model(model)
 		}
 		r.check(t, model, story+", and nothing was changed")
-		_, err = mine.change.Execute(r.ctx, r.ours, dml.Options{})
+		_, err = dml.Execute(r.ctx, r.ours, mine.change, dml.Options{})
 		require.NoError(t, err, story)
 		mine.model(model)
 	}

@@ -167,13 +167,13 @@ func TestRehomeChangesRowsWhileStockEnginesOptimizeAndWrite(t *testing.T) {
 func (b *busy) changeByLibrary(ctx context.Context, e table.Engine, how int, id int64, value string) (dml.Result, error) {
 	switch how {
 	case 0:
-		return dml.Delete{Where: idIs(id)}.Execute(ctx, e, dml.Options{})
+		return dml.Execute(ctx, e, dml.Delete{Where: idIs(id)}, dml.Options{})
 	case 1:
-		return dml.Update{Where: idIs(id), Set: map[string]dml.Expr{"s": dml.Constant(scalar.NewStringScalar(value))}}.Execute(ctx, e, dml.Options{})
+		return dml.Execute(ctx, e, dml.Update{Where: idIs(id), Set: map[string]dml.Expr{"s": dml.Constant(scalar.NewStringScalar(value))}}, dml.Options{})
 	default:
 		rec := busyRecord([]int64{id}, func(int64) string { return value })
 		defer rec.Release()
-		return dml.MergeInsert{On: []string{"id"}, Source: dml.Records(rec), WhenMatched: dml.MatchedUpdate}.Execute(ctx, e, dml.Options{})
+		return dml.Execute(ctx, e, dml.MergeInsert{On: []string{"id"}, Source: dml.Records(rec), WhenMatched: dml.MatchedUpdate}, dml.Options{})
 	}
 }
 

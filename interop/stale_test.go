@@ -47,7 +47,7 @@ func TestStaleStockHandlesSeeWhatRehomeChanged(t *testing.T) {
 								delete(b.rows, id)
 							}
 							if compacted {
-								out, err := compaction.Compact(ctx, e, compaction.Options{DeletionThreshold: compaction.AnyDeletion}, compaction.Events{})
+								out, err := compaction.Compact(ctx, e, compaction.Options{AnyDeletion: true})
 								require.NoError(t, err)
 								require.True(t, out.Committed)
 							}

@@ -25,7 +25,7 @@ func execute(t testing.TB, e *lance.Engine, opts compaction.Options) []compactio
 	require.NoError(t, err)
 	var out []compaction.Result
 	for _, task := range plan.Tasks {
-		r, err := task.Execute(context.Background(), e, compaction.Events{})
+		r, err := compaction.Execute(context.Background(), e, task, compaction.Options{})
 		require.NoError(t, err)
 		out = append(out, r)
 	}
@@ -97,7 +97,7 @@ func TestPlanAndExecuteThenUpdateOneRowDeleteOneRowThenCommit(t *testing.T) {
 			if !other {
 				sorted(t, e) // with its caches warm
 			}
-			out, err := compaction.Publish(ctx, e, results, compaction.Options{}, compaction.Events{})
+			out, err := compaction.Publish(ctx, e, results, compaction.Options{})
 			require.NoError(t, err)
 			require.EqualValues(t, 2, out.RowsRelocated)
 			require.Equal(t, []uint64{6, 7}, out.RebasedOver)
@@ -144,7 +144,7 @@ func TestCrashAtEveryStepOfACarriedCompaction(t *testing.T) {
 	publish := func(t *testing.T, s store.Store, armed *bool) error {
 		e := openStore(t, s)
 		*armed = true
-		_, err := compaction.Publish(ctx, e, results, compaction.Options{Threads: 1}, compaction.Events{})
+		_, err := compaction.Publish(ctx, e, results, compaction.Options{Threads: 1})
 		return err
 	}
 	recorder := fault.New(prepared.Clone(), nil)

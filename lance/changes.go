@@ -26,7 +26,7 @@ func (e *Engine) Append(ctx context.Context, rows iter.Seq2[table.Batch, error],
 			}
 		}
 	}
-	out, err := dml.Append{Rows: records, Write: opts}.Execute(ctx, e, dml.Options{})
+	out, err := dml.Execute(ctx, e, dml.Append{Rows: records, Write: opts}, dml.Options{})
 	if err != nil {
 		return nil, err
 	}

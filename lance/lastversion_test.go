@@ -36,7 +36,7 @@ func renumber(t *testing.T, m *store.Mem, version uint64) {
 func changesOf(e *lance.Engine) map[string]func() error {
 	return map[string]func() error{
 		"delete": func() error {
-			_, err := dml.Delete{Where: dml.All()}.Execute(ctx, e, dml.Options{})
+			_, err := dml.Execute(ctx, e, dml.Delete{Where: dml.All()}, dml.Options{})
 			return err
 		},
 		"append": func() error {
@@ -52,13 +52,13 @@ func changesOf(e *lance.Engine) map[string]func() error {
 				if err != nil {
 					return err
 				}
-				_, err = dml.Append{Rows: dml.Records(b.Record)}.Execute(ctx, e, dml.Options{})
+				_, err = dml.Execute(ctx, e, dml.Append{Rows: dml.Records(b.Record)}, dml.Options{})
 				return err
 			}
 			return nil
 		},
 		"compact": func() error {
-			_, err := compaction.Compact(ctx, e, compaction.Options{}, compaction.Events{})
+			_, err := compaction.Compact(ctx, e, compaction.Options{})
 			return err
 		},
 		"reserve": func() error {

@@ -114,7 +114,7 @@ func TestAnIndexOutsideTheTableFollowsItsRows(t *testing.T) {
 						require.NoError(t, err)
 					}
 				default:
-					_, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways, TargetRows: 64}, compaction.Events{})
+					_, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways, TargetRows: 64})
 					require.NoError(t, err)
 				}
 			}

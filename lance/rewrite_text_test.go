@@ -43,7 +43,7 @@ func deleteIDs(t *testing.T, e *lance.Engine, ids ...int64) *table.Snapshot {
 	where := dml.RowFunc([]string{"id"}, func(rec arrow.RecordBatch, i int) bool {
 		return slices.Contains(ids, rec.Column(0).(*array.Int64).Value(i))
 	})
-	r, err := dml.Delete{Where: where}.Execute(t.Context(), e, dml.Options{})
+	r, err := dml.Execute(t.Context(), e, dml.Delete{Where: where}, dml.Options{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(len(ids)), r.Deleted)
 	return r.Snapshot

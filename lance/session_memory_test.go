@@ -47,7 +47,7 @@ func TestACompactionIsRemembered(t *testing.T) {
 	_, err := e.DeleteRows(ctx, table.NewRowAddr(0, 3))
 	require.NoError(t, err)
 	read := load(t, e, 0)
-	_, err = compaction.Compact(ctx, openIn(t, session, m), compaction.Options{}, compaction.Events{})
+	_, err = compaction.Compact(ctx, openIn(t, session, m), compaction.Options{})
 	require.NoError(t, err)
 	since, err := e.TransactionsSince(ctx, read.Version, 0)
 	require.NoError(t, err)

@@ -235,7 +235,7 @@ func TestRowsKeepTheirIdentity(t *testing.T) {
 			if len(results) == 0 {
 				continue
 			}
-			_, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{}, compaction.Events{})
+			_, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{})
 			require.NoError(t, err)
 			s.check()
 		}
@@ -255,7 +255,7 @@ func TestRewriteOfAFragmentThatIsGone(t *testing.T) {
 	s.upsert([]int64{0, 5}, 0)
 	s.delete(2)
 	require.Len(t, load(t, s.engine, 0).Fragments, 3, "one died, one is new")
-	out, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{}, compaction.Events{})
+	out, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), out.RowsRelocated)
 	s.check()
@@ -275,7 +275,7 @@ func TestRewriteOfAFragmentThatIsGone(t *testing.T) {
 		}
 	})...)
 	require.NoError(t, s.store.Delete(t.Context(), "_versions/"+manifest.V2.Name(read)))
-	_, err = compaction.Publish(t.Context(), s.engine, results, compaction.Options{}, compaction.Events{})
+	_, err = compaction.Publish(t.Context(), s.engine, results, compaction.Options{})
 	require.ErrorIs(t, err, table.ErrConflict)
 	require.ErrorContains(t, err, "which row ids it had")
 	s.check()
@@ -381,7 +381,7 @@ func TestIndexesFollowRowIDs(t *testing.T) {
 	require.Len(t, results, 2, "what one index covers stays apart from what it does not")
 	s.delete(1, 2)
 	late := index("late", "Bitmap", 3)
-	out, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{}, compaction.Events{})
+	out, err := compaction.Publish(t.Context(), s.engine, results, compaction.Options{})
 	require.NoError(t, err)
 	require.Equal(t, compaction.IndexRetarget, out.Decision.Policy)
 	require.Len(t, out.Published, 1)
@@ -394,7 +394,7 @@ func TestIndexesFollowRowIDs(t *testing.T) {
 	for _, m := range load(t, s.engine, 0).Indexes {
 		require.Equal(t, want[m.UUID], m.Coverage, m.Name)
 	}
-	report, err := compaction.Compact(t.Context(), s.engine, compaction.Options{}, compaction.Events{})
+	report, err := compaction.Compact(t.Context(), s.engine, compaction.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.GroupsPublished, "fragments 4 and 5, and 6 for its deleted rows")
 	s.check()
@@ -532,7 +532,7 @@ func TestIdentitiesOfAnotherAttempt(t *testing.T) {
 	e := openStore(t, slow)
 	results := execute(t, e, compaction.Options{})
 	slow.others = []func(){func() { s.delete(3, 12) }, func() { s.upsert([]int64{5, 13}, 2) }, func() { s.append(1) }}
-	out, err := compaction.Publish(t.Context(), e, results, compaction.Options{}, compaction.Events{})
+	out, err := compaction.Publish(t.Context(), e, results, compaction.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 4, out.Attempts)
 	require.Equal(t, uint64(4), out.RowsRelocated)

@@ -43,7 +43,7 @@ func TestTrim(t *testing.T) {
 	e := newTable(t, m, 10, 10)
 	compact := func() {
 		t.Helper()
-		report, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways, TargetRows: 20}, compaction.Events{})
+		report, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways, TargetRows: 20})
 		require.NoError(t, err)
 		require.True(t, report.FRI.Published)
 	}
@@ -55,14 +55,14 @@ func TestTrim(t *testing.T) {
 	compact()
 	before := text(t, e, load(t, e, 0))
 
-	report, err := compaction.Trim(ctx, e, compaction.TrimOptions{RetainVersions: 1}, compaction.Events{})
+	report, err := compaction.Trim(ctx, e, compaction.TrimOptions{RetainVersions: 1})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 1}, []int{report.Dropped, report.Kept})
 	added, removed := storedIndexChange(t, m, report.Version)
 	require.Equal(t, []string{entry}, added)
 	require.Equal(t, []string{entry}, removed)
 
-	report, err = compaction.Trim(ctx, e, compaction.TrimOptions{}, compaction.Events{})
+	report, err = compaction.Trim(ctx, e, compaction.TrimOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, []int{report.Dropped, report.Kept})
 	added, removed = storedIndexChange(t, m, report.Version)

@@ -171,8 +171,8 @@ func (m *model) others(t *rapid.T, kind string) {
 			m.compact(ids, drawSizes(t), how{recorded: rapid.Bool().Draw(t, "recorded")})
 		}
 	case "package":
-		opts := compaction.Options{TargetRows: rapid.Uint64Range(5, 40).Draw(t, "target"), DeletionThreshold: compaction.AnyDeletion}
-		_, err := compaction.Compact(ctx, m.mem, opts, compaction.Events{})
+		opts := compaction.Options{TargetRows: rapid.Uint64Range(5, 40).Draw(t, "target"), AnyDeletion: true}
+		_, err := compaction.Compact(ctx, m.mem, opts)
 		require.NoError(t, err)
 	}
 }

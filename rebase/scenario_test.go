@@ -46,7 +46,7 @@ func TestCompactThenUpsert(t *testing.T) {
 
 			compacting := remembering{w.mem, rebase.NewMemory(1 << 20)}
 			for range compactions {
-				report, err := compaction.Compact(ctx, compacting, compaction.Options{TargetRows: 100, FRI: compaction.FRINever}, compaction.Events{})
+				report, err := compaction.Compact(ctx, compacting, compaction.Options{TargetRows: 100, FRI: compaction.FRINever})
 				require.NoError(t, err)
 				require.Equal(t, 1, report.GroupsPublished)
 				w.append("more")

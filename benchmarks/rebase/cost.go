@@ -147,7 +147,7 @@ func (o *cost) prepare(ctx context.Context, path string, rows, dead int) (p prep
 	if len(plan.Tasks) != 1 {
 		return p, fmt.Errorf("%d tasks for the compaction, want 1", len(plan.Tasks))
 	}
-	result, err := plan.Tasks[0].Execute(ctx, e, compaction.Events{})
+	result, err := compaction.Execute(ctx, e, plan.Tasks[0], compaction.Options{})
 	p.results = []compaction.Result{result}
 	return p, err
 }
@@ -172,7 +172,7 @@ func (o *cost) compare(ctx context.Context, p prepared, deletes int) ([]measured
 			results[i].Task.Publishing.FRI = mode
 		}
 		return func(ctx context.Context, e *lance.Engine) error {
-			_, err := compaction.Publish(ctx, e, results, compaction.Options{}, compaction.Events{})
+			_, err := compaction.Publish(ctx, e, results, compaction.Options{})
 			return err
 		}
 	}

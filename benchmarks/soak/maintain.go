@@ -18,11 +18,11 @@ import (
 // no row left.
 func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) error {
 	opts := compaction.Options{
-		TargetRows:        uint64(10 + rng.IntN(s.rows)),
-		DeletionThreshold: []float64{compaction.AnyDeletion, 0.05, 0.5}[rng.IntN(3)],
-		FRI:               []compaction.FRIMode{compaction.FRIAuto, compaction.FRINever, compaction.FRIAuto, compaction.FRIAlways}[rng.IntN(4)],
-		Threads:           1 + rng.IntN(2),
-		NoSync:            true,
+		TargetRows:  uint64(10 + rng.IntN(s.rows)),
+		AnyDeletion: rng.IntN(3) == 0, DeletionThreshold: []float64{0.05, 0.5}[rng.IntN(2)],
+		FRI:     []compaction.FRIMode{compaction.FRIAuto, compaction.FRINever, compaction.FRIAuto, compaction.FRIAlways}[rng.IntN(4)],
+		Threads: 1 + rng.IntN(2),
+		NoSync:  true,
 	}
 	if rng.IntN(2) == 0 {
 		opts.MaxSourceFragments = 2 + rng.IntN(8)
@@ -40,7 +40,7 @@ func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) erro
 	}
 	var results []compaction.Result
 	for _, t := range plan.Tasks {
-		r, err := t.Execute(ctx, e, compaction.Events{})
+		r, err := compaction.Execute(ctx, e, t, compaction.Options{})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *soak) compact(ctx context.Context, e table.Engine, rng *rand.Rand) erro
 	if rng.IntN(2) == 0 {
 		time.Sleep(time.Duration(rng.Int64N(int64(30 * time.Millisecond))))
 	}
-	out, err := compaction.Publish(ctx, e, results, opts, compaction.Events{})
+	out, err := compaction.Publish(ctx, e, results, opts)
 	lost := out.Lost
 	if conflict := (*rebase.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Lost) > 0 {
 		lost, err = conflict.Lost, nil
@@ -118,7 +118,7 @@ func (s *soak) excuse(ctx context.Context, e table.Engine, since uint64, l rebas
 
 // trim trims the fragment reuse index.
 func (s *soak) trim(ctx context.Context, e table.Engine, rng *rand.Rand) error {
-	out, err := compaction.Trim(ctx, e, compaction.TrimOptions{RetainVersions: uint64(rng.IntN(20))}, compaction.Events{})
+	out, err := compaction.Trim(ctx, e, compaction.TrimOptions{RetainVersions: uint64(rng.IntN(20))})
 	if err != nil {
 		return err
 	}

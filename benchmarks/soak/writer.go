@@ -21,19 +21,13 @@ const (
 	firstAppended = 1000
 )
 
-// work is a change of rows, as package dml has them.
-type work interface {
-	ExecuteUncommitted(ctx context.Context, e table.Engine, s *table.Snapshot) (rebase.Uncommitted, dml.Stats, error)
-	Execute(ctx context.Context, e table.Engine, opts dml.Options) (dml.Result, error)
-}
-
 // write makes one change.
 func (s *soak) write(ctx context.Context, e table.Engine, rng *rand.Rand, writer int64) error {
 	w, c := s.choose(rng, writer)
 	if rng.IntN(4) == 0 {
 		return s.writeLater(ctx, e, rng, w, c)
 	}
-	done, err := w.Execute(ctx, e, dml.Options{MaxAttempts: 100})
+	done, err := dml.Execute(ctx, e, w, dml.Options{MaxAttempts: 100})
 	switch {
 	case refused(err):
 		s.stats.add(func(st *stats) { st.refused[c.kind+": "+reason(err)]++ })
@@ -64,12 +58,12 @@ func refused(err error) bool {
 }
 
 // writeLater computes a change, sends it elsewhere, and commits it some time after.
-func (s *soak) writeLater(ctx context.Context, e table.Engine, rng *rand.Rand, w work, c *change) error {
+func (s *soak) writeLater(ctx context.Context, e table.Engine, rng *rand.Rand, w dml.Change, c *change) error {
 	base, err := e.Load(ctx, 0)
 	if err != nil {
 		return err
 	}
-	u, computed, err := w.ExecuteUncommitted(ctx, e, base)
+	u, computed, err := dml.Compute(ctx, e, base, w, dml.Options{})
 	if err != nil || u.Affected.IsEmpty() && len(u.New) == 0 {
 		return err
 	}
@@ -107,7 +101,7 @@ func (s *soak) writeLater(ctx context.Context, e table.Engine, rng *rand.Rand, w
 
 // choose makes up a change. A table that is too small gets rows, one that is too
 // large loses some.
-func (s *soak) choose(rng *rand.Rand, writer int64) (work, *change) {
+func (s *soak) choose(rng *rand.Rand, writer int64) (dml.Change, *change) {
 	kinds := []string{kindAppend, kindDelete, kindDelete, kindUpdate, kindUpdate, kindUpsert, kindUpsert}
 	switch size := s.size.Load(); {
 	case size < int64(s.rows)*2/3:
@@ -144,7 +138,7 @@ func (s *soak) choose(rng *rand.Rand, writer int64) (work, *change) {
 	}
 }
 
-func (s *soak) merge(rng *rand.Rand, writer int64, c *change, write table.WriteOptions) (work, *change) {
+func (s *soak) merge(rng *rand.Rand, writer int64, c *change, write table.WriteOptions) (dml.Change, *change) {
 	c.source = map[int64]int64{}
 	for range 1 + rng.IntN(30) {
 		c.source[s.aKey(rng, writer)] = rng.Int64()

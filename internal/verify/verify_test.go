@@ -39,7 +39,7 @@ func newTable(t *testing.T) *memengine.Engine {
 		Name: "n_idx", Kind: "Bitmap", Fields: []int32{0}, Coverage: []table.FragmentID{0, 1}, CoverageKnown: true, Reuse: table.ReuseThrough,
 	})
 	require.NoError(t, err)
-	r, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways}, compaction.Events{})
+	r, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways})
 	require.NoError(t, err)
 	require.True(t, r.Committed)
 	appendRows(`[{"n":8},{"n":9}]`)
