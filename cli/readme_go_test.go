@@ -26,7 +26,7 @@ func readmeLines(ctx context.Context, path string, postings []table.RowAddr) ([]
 		return nil, err
 	}
 	defer e.Close()
-	report, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways}, compaction.Events{})
+	report, err := compaction.Compact(ctx, e, compaction.Options{FRI: compaction.FRIAlways})
 	if err != nil {
 		return nil, err // table.Classify(err) says whether to run again
 	}
