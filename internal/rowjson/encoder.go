@@ -97,8 +97,9 @@ func check(t arrow.DataType) error {
 	return nil
 }
 
-// appendValue appends the value at i of a. It is the one place that knows every
-// array type; scalars are written in scalar.go and temporal.go.
+// appendValue appends the value at i of a. With appendScalar and appendTime it is the
+// one place that knows every array type; how a value is written is in scalar.go and
+// temporal.go.
 func (e *Encoder) appendValue(dst []byte, a arrow.Array, i int) ([]byte, error) {
 	// The types whose own validity bits do not tell the whole truth come before
 	// the null check.
@@ -122,6 +123,19 @@ func (e *Encoder) appendValue(dst []byte, a arrow.Array, i int) ([]byte, error) 
 	if a.IsNull(i) {
 		return append(dst, "null"...), nil
 	}
+	switch a := a.(type) {
+	case *array.Struct:
+		return e.appendStruct(dst, a, i)
+	case *array.Map:
+		return e.appendMap(dst, a, i)
+	case array.ListLike:
+		return e.appendList(dst, a, i)
+	}
+	return e.appendScalar(dst, a, i)
+}
+
+// appendScalar appends a value that is not nested and not null.
+func (e *Encoder) appendScalar(dst []byte, a arrow.Array, i int) ([]byte, error) {
 	switch a := a.(type) {
 	case *array.Boolean:
 		if a.Value(i) {
@@ -174,7 +188,13 @@ func (e *Encoder) appendValue(dst []byte, a arrow.Array, i int) ([]byte, error) 
 		return e.appendDecimal(dst, a.Value(i).BigInt(), 16, a.DataType()), nil
 	case *array.Decimal256:
 		return e.appendDecimal(dst, a.Value(i).BigInt(), 32, a.DataType()), nil
+	}
+	return e.appendTime(dst, a, i)
+}
 
+// appendTime appends a date, a time or a duration.
+func (e *Encoder) appendTime(dst []byte, a arrow.Array, i int) ([]byte, error) {
+	switch a := a.(type) {
 	case *array.Date32:
 		return e.appendDate32(dst, a.Value(i)), nil
 	case *array.Date64:
@@ -187,13 +207,6 @@ func (e *Encoder) appendValue(dst []byte, a arrow.Array, i int) ([]byte, error) 
 		return e.appendTimestamp(dst, a.Value(i), a.DataType().(*arrow.TimestampType)), nil
 	case *array.Duration:
 		return e.appendDuration(dst, a.Value(i), a.DataType().(*arrow.DurationType).Unit), nil
-
-	case *array.Struct:
-		return e.appendStruct(dst, a, i)
-	case *array.Map:
-		return e.appendMap(dst, a, i)
-	case array.ListLike:
-		return e.appendList(dst, a, i)
 	}
 	return dst, table.Unsupportedf("values of type %s have no JSON form here", a.DataType())
 }

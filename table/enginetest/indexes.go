@@ -7,85 +7,93 @@ import (
 )
 
 func testIndexes(t *testing.T, cfg Config) {
-	// withIndexes makes a table of two fragments with one index that covers both
-	// and one whose coverage nobody knows.
-	withIndexes := func(t *testing.T) (f *fixture, known, unknown table.UUID) {
-		f = newFixture(t, cfg, 10, 10)
-		indexer, ok := f.ops.(Indexer)
-		if !ok {
-			t.Skip("Ops does not implement Indexer")
-		}
-		s := f.latest()
-		key := []int32{s.Schema.Fields[0].ID}
-		known, err := indexer.AddIndex(f.ctx, table.IndexMeta{Name: "known", Fields: key, DatasetVersion: s.Version, Coverage: fragmentIDs(s), CoverageKnown: true})
-		f.NoError(err)
-		unknown, err = indexer.AddIndex(f.ctx, table.IndexMeta{Name: "unknown", Fields: key, DatasetVersion: s.Version})
-		f.NoError(err)
-		f.NotEqual(known, unknown)
-		return f, known, unknown
+	cases{
+		{"are described", indexesAreDescribed},
+		{"are left alone by a commit that does not name them", indexesAreLeftAloneByACommitThatDoesNotNameThem},
+		{"get the coverage that a commit sets", indexesGetTheCoverageThatACommitSets},
+		{"that cover nothing are not those with unknown coverage", indexesThatCoverNothingAreNotThoseWithUnknownCoverage},
+		{"can be dropped", indexesCanBeDropped},
+	}.run(t, cfg)
+}
+
+// withIndexes makes a table of two fragments with one index that covers both
+// and one whose coverage nobody knows.
+func withIndexes(t *testing.T, cfg Config) (f *fixture, known, unknown table.UUID) {
+	f = newFixture(t, cfg, 10, 10)
+	indexer, ok := f.ops.(Indexer)
+	if !ok {
+		t.Skip("Ops does not implement Indexer")
 	}
+	s := f.latest()
+	key := []int32{s.Schema.Fields[0].ID}
+	known, err := indexer.AddIndex(f.ctx, table.IndexMeta{Name: "known", Fields: key, DatasetVersion: s.Version, Coverage: fragmentIDs(s), CoverageKnown: true})
+	f.NoError(err)
+	unknown, err = indexer.AddIndex(f.ctx, table.IndexMeta{Name: "unknown", Fields: key, DatasetVersion: s.Version})
+	f.NoError(err)
+	f.NotEqual(known, unknown)
+	return f, known, unknown
+}
 
-	t.Run("are described", func(t *testing.T) {
-		f, known, unknown := withIndexes(t)
-		s := f.latest()
-		a, b := f.index(s, known), f.index(s, unknown)
-		f.Equal("known", a.Name)
-		f.Equal([]int32{s.Schema.Fields[0].ID}, a.Fields)
-		f.True(a.CoverageKnown)
-		f.Equal(fragmentIDs(s), a.Coverage)
-		f.True(a.Covers(s.Fragments[1].ID))
-		f.False(b.CoverageKnown)
-		f.False(b.Covers(s.Fragments[1].ID))
+func indexesAreDescribed(t *testing.T, cfg Config) {
+	f, known, unknown := withIndexes(t, cfg)
+	s := f.latest()
+	a, b := f.index(s, known), f.index(s, unknown)
+	f.Equal("known", a.Name)
+	f.Equal([]int32{s.Schema.Fields[0].ID}, a.Fields)
+	f.True(a.CoverageKnown)
+	f.Equal(fragmentIDs(s), a.Coverage)
+	f.True(a.Covers(s.Fragments[1].ID))
+	f.False(b.CoverageKnown)
+	f.False(b.Covers(s.Fragments[1].ID))
+}
+
+func indexesAreLeftAloneByACommitThatDoesNotNameThem(t *testing.T, cfg Config) {
+	f, known, unknown := withIndexes(t, cfg)
+	s := f.latest()
+	next := f.commit(table.Change{
+		Remove: fragmentIDs(s),
+		Add:    place(s, f.write(numbers(0, 20), 20, table.WriteOptions{}).Fragments),
 	})
+	for _, id := range []table.UUID{known, unknown} {
+		before, after := f.index(s, id), f.index(next, id)
+		f.Equal(before.Coverage, after.Coverage, "coverage may name fragments that are gone")
+		f.Equal(before.CoverageKnown, after.CoverageKnown)
+		f.Equal(before.DatasetVersion, after.DatasetVersion)
+	}
+}
 
-	t.Run("are left alone by a commit that does not name them", func(t *testing.T) {
-		f, known, unknown := withIndexes(t)
-		s := f.latest()
-		next := f.commit(table.Change{
-			Remove: fragmentIDs(s),
-			Add:    place(s, f.write(numbers(0, 20), 20, table.WriteOptions{}).Fragments),
-		})
-		for _, id := range []table.UUID{known, unknown} {
-			before, after := f.index(s, id), f.index(next, id)
-			f.Equal(before.Coverage, after.Coverage, "coverage may name fragments that are gone")
-			f.Equal(before.CoverageKnown, after.CoverageKnown)
-			f.Equal(before.DatasetVersion, after.DatasetVersion)
-		}
-	})
+func indexesGetTheCoverageThatACommitSets(t *testing.T, cfg Config) {
+	f, known, unknown := withIndexes(t, cfg)
+	s := f.latest()
+	before, ids := describe(s), fragmentIDs(s)
+	next := f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{known: ids[1:]}})
+	f.Equal(ids[1:], f.index(next, known).Coverage)
+	f.False(f.index(next, unknown).CoverageKnown)
+	f.Equal(before, describe(s), "a snapshot never changes")
 
-	t.Run("get the coverage that a commit sets", func(t *testing.T) {
-		f, known, unknown := withIndexes(t)
-		s := f.latest()
-		before, ids := describe(s), fragmentIDs(s)
-		next := f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{known: ids[1:]}})
-		f.Equal(ids[1:], f.index(next, known).Coverage)
+	next = f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{unknown: ids}})
+	f.True(f.index(next, unknown).CoverageKnown)
+	f.Equal(ids, f.index(next, unknown).Coverage)
+}
+
+func indexesThatCoverNothingAreNotThoseWithUnknownCoverage(t *testing.T, cfg Config) {
+	for _, none := range [][]table.FragmentID{nil, {}} {
+		f, known, unknown := withIndexes(t, cfg)
+		f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{known: none}})
+		next := f.latest()
+		f.True(f.index(next, known).CoverageKnown)
+		f.Empty(f.index(next, known).Coverage)
 		f.False(f.index(next, unknown).CoverageKnown)
-		f.Equal(before, describe(s), "a snapshot never changes")
+	}
+}
 
-		next = f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{unknown: ids}})
-		f.True(f.index(next, unknown).CoverageKnown)
-		f.Equal(ids, f.index(next, unknown).Coverage)
-	})
-
-	t.Run("that cover nothing are not those with unknown coverage", func(t *testing.T) {
-		for _, none := range [][]table.FragmentID{nil, {}} {
-			f, known, unknown := withIndexes(t)
-			f.commit(table.Change{SetCoverage: map[table.UUID][]table.FragmentID{known: none}})
-			next := f.latest()
-			f.True(f.index(next, known).CoverageKnown)
-			f.Empty(f.index(next, known).Coverage)
-			f.False(f.index(next, unknown).CoverageKnown)
-		}
-	})
-
-	t.Run("can be dropped", func(t *testing.T) {
-		f, known, unknown := withIndexes(t)
-		next := f.commit(table.Change{DropIndexes: []table.UUID{unknown}})
-		f.index(next, known)
-		for _, m := range next.Indexes {
-			f.NotEqual(unknown, m.UUID)
-		}
-	})
+func indexesCanBeDropped(t *testing.T, cfg Config) {
+	f, known, unknown := withIndexes(t, cfg)
+	next := f.commit(table.Change{DropIndexes: []table.UUID{unknown}})
+	f.index(next, known)
+	for _, m := range next.Indexes {
+		f.NotEqual(unknown, m.UUID)
+	}
 }
 
 func (f *fixture) index(s *table.Snapshot, id table.UUID) table.IndexMeta {
