@@ -82,13 +82,13 @@ func (a *applied) fragments(base *version, c table.Change, rows *assigned) error
 			return err
 		}
 		if rows != nil {
-			rows.rows[f.ID].write(message)
+			rows.write(f.ID, message)
 		}
 		byID[f.ID], a.added[message.GetId()] = message, message
 		next = f.ID + 1
 	}
 	if rows != nil {
-		m.NextRowId = rows.nextRowID
+		m.NextRowId = rows.nextFree()
 	}
 	if left := uint32(table.MaxFragmentID + 1 - next); c.Reserve > left {
 		return fmt.Errorf("%d fragment ids are to be reserved, and %d are left", c.Reserve, left)

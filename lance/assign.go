@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/table"
 )
@@ -36,6 +37,12 @@ type assigned struct {
 	nextRowID uint64
 }
 
+// nextFree is the lowest row id that is free once the fragments are there.
+func (a *assigned) nextFree() uint64 { return a.nextRowID }
+
+// write puts what the rows of a new fragment are known by into its message.
+func (a *assigned) write(id table.FragmentID, m *tablepb.DataFragment) { a.rows[id].write(m) }
+
 // rowLists are the three lists of a fragment.
 type rowLists struct {
 	ids              *rowids.Sequence
@@ -49,9 +56,9 @@ func (l rowLists) write(m *tablepb.DataFragment) {
 	m.LastUpdatedAtVersionSequence = &tablepb.DataFragment_InlineLastUpdatedAtVersions{InlineLastUpdatedAtVersions: l.updated.Encode()}
 }
 
-// assignRows makes the lists for all fragments that p adds. The result is nil if the
+// assign makes the lists for all fragments that p adds. The result is nil if the
 // table has no stable row ids.
-func (e *Engine) assignRows(ctx context.Context, base *version, p table.Proposal) (*assigned, error) {
+func (k *keeper) assign(ctx context.Context, base tableVersion, p table.Proposal) (*assigned, error) {
 	if !p.Base.StableRowIDs {
 		for _, f := range p.Change.Add {
 			if len(f.Kept) > 0 {
@@ -60,11 +67,11 @@ func (e *Engine) assignRows(ctx context.Context, base *version, p table.Proposal
 		}
 		return nil, nil
 	}
-	a := &assigned{rows: map[table.FragmentID]rowLists{}, nextRowID: base.contents.Manifest.GetNextRowId()}
+	a := &assigned{rows: map[table.FragmentID]rowLists{}, nextRowID: base.NextRowID()}
 	if op, ok := p.Transaction.Operation.(table.Rewrite); ok {
-		return a, e.carryRows(ctx, base, p, op, a)
+		return a, k.carryRows(ctx, base, p, op, a)
 	}
-	if err := e.checkKept(ctx, p, a.nextRowID); err != nil {
+	if err := k.checkKept(ctx, base, p, a.nextRowID); err != nil {
 		return nil, err
 	}
 	for _, f := range p.Change.Add {
@@ -87,8 +94,8 @@ func (a *assigned) add(f table.Fragment, version uint64) error {
 	}
 	ids := make([]table.RowID, kept)
 	created := make([]uint64, kept)
-	for i, k := range f.Kept {
-		ids[i], created[i] = k.ID, k.CreatedAt
+	for i, kept := range f.Kept {
+		ids[i], created[i] = kept.ID, kept.CreatedAt
 	}
 	next := table.RowID(a.nextRowID)
 	a.rows[f.ID] = rowLists{
@@ -103,15 +110,15 @@ func (a *assigned) add(f table.Fragment, version uint64) error {
 // checkKept checks that every row whose identity is kept lives in the version that is
 // being replaced, and does not in the next. Else the id would be alive twice, or a
 // row that was deleted meanwhile would be back.
-func (e *Engine) checkKept(ctx context.Context, p table.Proposal, nextRowID uint64) error {
+func (k *keeper) checkKept(ctx context.Context, base tableVersion, p table.Proposal, nextRowID uint64) error {
 	var ids []table.RowID
 	for _, f := range p.Change.Add {
-		for _, k := range f.Kept {
-			if uint64(k.ID) >= nextRowID || k.CreatedAt > p.Base.Version {
+		for _, kept := range f.Kept {
+			if uint64(kept.ID) >= nextRowID || kept.CreatedAt > p.Base.Version {
 				return fmt.Errorf("fragment %d is to keep the row id %d, created by version %d, and the table has given out only those below %d, and has version %d",
-					f.ID, k.ID, k.CreatedAt, nextRowID, p.Base.Version)
+					f.ID, kept.ID, kept.CreatedAt, nextRowID, p.Base.Version)
 			}
-			ids = append(ids, k.ID)
+			ids = append(ids, kept.ID)
 		}
 	}
 	if len(ids) == 0 {
@@ -123,11 +130,11 @@ func (e *Engine) checkKept(ctx context.Context, p table.Proposal, nextRowID uint
 			return fmt.Errorf("two rows are to keep the row id %d", ids[i])
 		}
 	}
-	live, err := e.FindRows(ctx, p.Base, ids)
+	live, err := k.find(ctx, p.Base, base, ids)
 	if err != nil {
 		return err
 	}
-	dies := newDying(e, p)
+	dies := newDying(k.root, p)
 	for _, id := range ids {
 		addr, ok := live[id]
 		if !ok {
@@ -145,14 +152,14 @@ func (e *Engine) checkKept(ctx context.Context, p table.Proposal, nextRowID uint
 
 // dying tells which rows a change deletes.
 type dying struct {
-	engine   *Engine
+	root     *objects.Root
 	proposal table.Proposal
 	removed  map[table.FragmentID]bool
 	vectors  map[table.FragmentID]table.OffsetSet
 }
 
-func newDying(e *Engine, p table.Proposal) *dying {
-	d := &dying{engine: e, proposal: p, removed: map[table.FragmentID]bool{}, vectors: map[table.FragmentID]table.OffsetSet{}}
+func newDying(r *objects.Root, p table.Proposal) *dying {
+	d := &dying{root: r, proposal: p, removed: map[table.FragmentID]bool{}, vectors: map[table.FragmentID]table.OffsetSet{}}
 	for _, id := range p.Change.Remove {
 		d.removed[id] = true
 	}
@@ -170,7 +177,7 @@ func (d *dying) row(ctx context.Context, addr table.RowAddr) (bool, error) {
 		f, _ := d.proposal.Base.Fragment(id)
 		f.Deletion = ref
 		var err error
-		if v, err = d.engine.root.Deletions(ctx, f); err != nil {
+		if v, err = d.root.Deletions(ctx, f); err != nil {
 			return false, err
 		}
 		d.vectors[id] = v
@@ -179,7 +186,7 @@ func (d *dying) row(ctx context.Context, addr table.RowAddr) (bool, error) {
 }
 
 // carryRows makes the lists of the fragments that a rewrite adds.
-func (e *Engine) carryRows(ctx context.Context, base *version, p table.Proposal, op table.Rewrite, a *assigned) error {
+func (k *keeper) carryRows(ctx context.Context, base tableVersion, p table.Proposal, op table.Rewrite, a *assigned) error {
 	added := map[table.FragmentID]table.Fragment{}
 	for _, f := range p.Change.Add {
 		if len(f.Kept) > 0 {
@@ -187,7 +194,7 @@ func (e *Engine) carryRows(ctx context.Context, base *version, p table.Proposal,
 		}
 		added[f.ID] = f
 	}
-	sources, err := e.rewriteSources(ctx, base, p, op)
+	sources, err := k.rewriteSources(ctx, base, p, op)
 	if err != nil {
 		return err
 	}
@@ -196,12 +203,12 @@ func (e *Engine) carryRows(ctx context.Context, base *version, p table.Proposal,
 			return err
 		}
 		key := moveKey(g)
-		lists, ok := e.moved.get(p.Transaction.ID, key)
+		lists, ok := k.moved.get(p.Transaction.ID, key)
 		if !ok {
-			if lists, err = e.survivors(ctx, sources, g); err != nil {
+			if lists, err = k.survivors(ctx, sources, g); err != nil {
 				return err
 			}
-			e.moved.put(p.Transaction.ID, key, lists)
+			k.moved.put(p.Transaction.ID, key, lists)
 		}
 		for i, f := range g.New {
 			now, ok := added[f.ID]
@@ -220,11 +227,11 @@ func (e *Engine) carryRows(ctx context.Context, base *version, p table.Proposal,
 
 // survivors are the lists of the old fragments' rows that were alive when they were
 // read, for each of the group's new fragments.
-func (e *Engine) survivors(ctx context.Context, sources map[table.FragmentID]*tablepb.DataFragment, g table.RewriteGroup) ([]rowLists, error) {
+func (k *keeper) survivors(ctx context.Context, sources map[table.FragmentID]*tablepb.DataFragment, g table.RewriteGroup) ([]rowLists, error) {
 	var ids []*rowids.Sequence
 	var created, updated []*rowids.Versions
 	for _, old := range g.Old {
-		l, err := e.survivorsOf(ctx, sources[old.ID], old)
+		l, err := k.survivorsOf(ctx, sources[old.ID], old)
 		if err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", old.ID, err)
 		}
@@ -248,21 +255,21 @@ func (e *Engine) survivors(ctx context.Context, sources map[table.FragmentID]*ta
 }
 
 // survivorsOf are the lists of the rows of old that were alive when it was read.
-func (e *Engine) survivorsOf(ctx context.Context, m *tablepb.DataFragment, old table.Fragment) (l rowLists, err error) {
-	dead, err := e.root.Deletions(ctx, old)
+func (k *keeper) survivorsOf(ctx context.Context, m *tablepb.DataFragment, old table.Fragment) (l rowLists, err error) {
+	dead, err := k.root.Deletions(ctx, old)
 	if errors.Is(err, table.ErrNotFound) {
 		err = table.Conflictf("the deletion vector that the rewrite read is gone, start again from the latest version: %v", err)
 	}
 	if err != nil {
 		return l, err
 	}
-	if l.ids, err = e.readSequence(ctx, m); err != nil {
+	if l.ids, err = k.readSequence(ctx, m); err != nil {
 		return l, err
 	}
-	if l.created, err = e.createdAt(ctx, m); err != nil {
+	if l.created, err = k.createdAt(ctx, m); err != nil {
 		return l, err
 	}
-	if l.updated, err = e.lastUpdatedAt(ctx, m); err != nil {
+	if l.updated, err = k.lastUpdatedAt(ctx, m); err != nil {
 		return l, err
 	}
 	live := dead.Live(old.PhysicalRows)
@@ -340,17 +347,17 @@ func checkSurvivors(p table.Proposal, g table.RewriteGroup) error {
 // rewriteSources finds the old fragments of a rewrite in the manifests of base or, if
 // they are gone there because all their rows were deleted, of a version since they
 // were read.
-func (e *Engine) rewriteSources(ctx context.Context, base *version, p table.Proposal, op table.Rewrite) (map[table.FragmentID]*tablepb.DataFragment, error) {
+func (k *keeper) rewriteSources(ctx context.Context, base tableVersion, p table.Proposal, op table.Rewrite) (map[table.FragmentID]*tablepb.DataFragment, error) {
 	out := map[table.FragmentID]*tablepb.DataFragment{}
 	gone := map[table.FragmentID]table.Fragment{}
-	now := base.fragments()
+	now := messagesByID(base)
 	for _, g := range op.Groups {
 		for _, old := range g.Old {
 			m, ok := now[old.ID]
 			switch {
 			case !ok:
 				gone[old.ID] = old
-			case !base.bases.fragment(m).SameData(old):
+			case !base.Fragment(m).SameData(old):
 				return nil, fmt.Errorf("fragment %d has other files than the rewrite read", old.ID)
 			default:
 				out[old.ID] = m
@@ -358,20 +365,16 @@ func (e *Engine) rewriteSources(ctx context.Context, base *version, p table.Prop
 		}
 	}
 	for v := max(p.Transaction.ReadVersion, 1); len(gone) > 0 && v < p.Base.Version; v++ {
-		then, err := e.find(ctx, v)
+		at, err := k.load(ctx, v)
 		if errors.Is(err, table.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		at, err := versionOf(then)
-		if err != nil {
-			return nil, err
-		}
-		fragments := at.fragments()
+		fragments := messagesByID(at)
 		for id, old := range gone {
-			if m, ok := fragments[id]; ok && at.bases.fragment(m).SameData(old) {
+			if m, ok := fragments[id]; ok && at.Fragment(m).SameData(old) {
 				out[id] = m
 				delete(gone, id)
 			}

@@ -1,32 +1,15 @@
 package lance
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/internal/testtable"
+	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/table"
 )
-
-// LastUpdated returns the versions that last updated the rows at addrs.
-func (e *Engine) LastUpdated(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr) ([]uint64, error) {
-	_, messages, err := e.identified(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]uint64, len(addrs))
-	for i, a := range addrs {
-		list, err := e.lastUpdatedAt(ctx, messages[a.Fragment()])
-		if err != nil {
-			return nil, err
-		}
-		out[i], _ = list.At(uint64(a.Offset()))
-	}
-	return out, nil
-}
 
 // What stock engines did in the golden tables' histories, done again: every append,
 // update, upsert and compaction must come to the lists that they wrote, and to the
@@ -50,7 +33,10 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 				since, err := e.TransactionsSince(ctx, n-1, n)
 				require.NoError(t, err)
 				then, now := base.Handle.(*version), next.Handle.(*version)
-				messages := now.fragments()
+				messages := map[table.FragmentID]*tablepb.DataFragment{}
+				for _, m := range now.Messages() {
+					messages[table.FragmentID(m.GetId())] = m
+				}
 
 				p := table.Proposal{Base: base, Transaction: since[0]}
 				for _, f := range base.Fragments {
@@ -76,21 +62,25 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 					}
 					p.Change.Add = append(p.Change.Add, f)
 				}
-				a, err := e.assignRows(ctx, then, p)
+				a, err := e.ids.assign(ctx, then, p)
 				require.NoError(t, err, "version %d", n)
-				require.Equal(t, now.contents.Manifest.GetNextRowId(), a.nextRowID, "version %d", n)
-				require.Len(t, a.rows, len(p.Change.Add))
+				require.Equal(t, now.NextRowID(), a.nextFree(), "version %d", n)
 				for _, f := range p.Change.Add {
 					seen[since[0].Operation.Kind()]++
 					m := messages[f.ID]
-					got := a.rows[f.ID]
-					require.Equal(t, m.GetInlineRowIds(), got.ids.Encode(), "version %d fragment %d", n, f.ID)
+					got := &tablepb.DataFragment{}
+					a.write(f.ID, got)
+					require.Equal(t, m.GetInlineRowIds(), got.GetInlineRowIds(), "version %d fragment %d", n, f.ID)
 					want, err := rowids.DecodeVersions(m.GetInlineLastUpdatedAtVersions(), f.PhysicalRows)
 					require.NoError(t, err)
-					require.Equal(t, want, got.updated, "version %d fragment %d", n, f.ID)
+					have, err := rowids.DecodeVersions(got.GetInlineLastUpdatedAtVersions(), f.PhysicalRows)
+					require.NoError(t, err)
+					require.Equal(t, want, have, "version %d fragment %d", n, f.ID)
 					want, err = rowids.DecodeVersions(m.GetInlineCreatedAtVersions(), f.PhysicalRows)
 					require.NoError(t, err)
-					require.Equal(t, want, got.created, "version %d fragment %d", n, f.ID)
+					have, err = rowids.DecodeVersions(got.GetInlineCreatedAtVersions(), f.PhysicalRows)
+					require.NoError(t, err)
+					require.Equal(t, want, have, "version %d fragment %d", n, f.ID)
 				}
 			}
 		})
@@ -119,7 +109,7 @@ func keptRows(t *testing.T, e *Engine, base, next *table.Snapshot, f table.Fragm
 	for i, id := range ids {
 		at, ok := places[id]
 		if !ok {
-			require.GreaterOrEqual(t, uint64(id), base.Handle.(*version).contents.Manifest.GetNextRowId())
+			require.GreaterOrEqual(t, uint64(id), base.Handle.(*version).NextRowID())
 			continue
 		}
 		require.Len(t, kept, i, "kept rows come first")

@@ -70,9 +70,9 @@ func (o *Options) Validate() error {
 // concurrent use. It holds no state of the table: every Load looks at what is
 // stored.
 type Engine struct {
-	opts  Options
-	root  *objects.Root
-	moved movedRows
+	opts Options
+	root *objects.Root
+	ids  *keeper
 }
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
@@ -144,7 +144,15 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 	if opts.Session != nil {
 		kept = opts.Session.cache
 	}
-	return &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}, nil
+	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
+	e.ids = newKeeper(e.root, func(ctx context.Context, version uint64) (tableVersion, error) {
+		s, err := e.find(ctx, version)
+		if err != nil {
+			return nil, err
+		}
+		return versionOf(s)
+	})
+	return e, nil
 }
 
 // Close closes the files that are open. Reads that are under way fail. The session is

@@ -39,3 +39,21 @@ func (e *Engine) edit(ctx context.Context, change func(c *manifest.Contents)) er
 	_, err = a.publish(ctx)
 	return err
 }
+
+// LastUpdated returns the versions that last updated the rows at addrs.
+func (e *Engine) LastUpdated(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr) ([]uint64, error) {
+	v, err := e.identified(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	messages := messagesByID(v)
+	out := make([]uint64, len(addrs))
+	for i, a := range addrs {
+		list, err := e.ids.lastUpdatedAt(ctx, messages[a.Fragment()])
+		if err != nil {
+			return nil, err
+		}
+		out[i], _ = list.At(uint64(a.Offset()))
+	}
+	return out, nil
+}

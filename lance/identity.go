@@ -27,6 +27,42 @@ const maxIdentityBytes = 1 << 31
 // firstVersion is what a row was created in if nothing says otherwise.
 const firstVersion = 1
 
+// tableVersion is a version of a table, as far as it says what its rows are known by.
+type tableVersion interface {
+	// Messages are the fragments, as the manifest describes them, in its order.
+	Messages() []*tablepb.DataFragment
+	// Fragment puts one of them into the terms of package table.
+	Fragment(m *tablepb.DataFragment) table.Fragment
+	// RowIDs are the sequences that were decoded of this version.
+	RowIDs() *sequences
+	// NextRowID is the lowest row id that was not given out.
+	NextRowID() uint64
+}
+
+// messagesByID are the messages of the version's fragments.
+func messagesByID(v tableVersion) map[table.FragmentID]*tablepb.DataFragment {
+	list := v.Messages()
+	out := make(map[table.FragmentID]*tablepb.DataFragment, len(list))
+	for _, f := range list {
+		out[table.FragmentID(f.GetId())] = f
+	}
+	return out
+}
+
+// keeper says what the rows of one table are known by, and gives ids to new ones. It is
+// safe for concurrent use.
+type keeper struct {
+	root *objects.Root
+	// load returns a version of the table, table.ErrNotFound if it is gone.
+	load  func(ctx context.Context, version uint64) (tableVersion, error)
+	moved movedRows
+}
+
+// newKeeper returns the keeper of a table, whose versions are loaded by load.
+func newKeeper(r *objects.Root, load func(ctx context.Context, version uint64) (tableVersion, error)) *keeper {
+	return &keeper{root: r, load: load}
+}
+
 // sequences are the row ids of a version's fragments, decoded when they are needed.
 type sequences struct {
 	mu sync.Mutex
@@ -34,34 +70,35 @@ type sequences struct {
 }
 
 // sequence returns the row ids of a fragment of v.
-func (e *Engine) sequence(ctx context.Context, v *version, f *tablepb.DataFragment) (*rowids.Sequence, error) {
-	v.rowIDs.mu.Lock()
-	s, ok := v.rowIDs.by[f.GetId()]
-	v.rowIDs.mu.Unlock()
+func (k *keeper) sequence(ctx context.Context, v tableVersion, f *tablepb.DataFragment) (*rowids.Sequence, error) {
+	known := v.RowIDs()
+	known.mu.Lock()
+	s, ok := known.by[f.GetId()]
+	known.mu.Unlock()
 	if ok {
 		return s, nil
 	}
-	s, err := e.readSequence(ctx, f)
+	s, err := k.readSequence(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	v.rowIDs.mu.Lock()
-	defer v.rowIDs.mu.Unlock()
-	if v.rowIDs.by == nil {
-		v.rowIDs.by = map[uint64]*rowids.Sequence{}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.by == nil {
+		known.by = map[uint64]*rowids.Sequence{}
 	}
-	v.rowIDs.by[f.GetId()] = s
+	known.by[f.GetId()] = s
 	return s, nil
 }
 
-func (e *Engine) readSequence(ctx context.Context, f *tablepb.DataFragment) (*rowids.Sequence, error) {
+func (k *keeper) readSequence(ctx context.Context, f *tablepb.DataFragment) (*rowids.Sequence, error) {
 	var data []byte
 	switch at := f.GetRowIdSequence().(type) {
 	case *tablepb.DataFragment_InlineRowIds:
 		data = at.InlineRowIds
 	case *tablepb.DataFragment_ExternalRowIds:
 		var err error
-		if data, err = e.readExternal(ctx, at.ExternalRowIds); err != nil {
+		if data, err = k.readExternal(ctx, at.ExternalRowIds); err != nil {
 			return nil, fmt.Errorf("row ids: %w", err)
 		}
 	default:
@@ -75,31 +112,31 @@ func (e *Engine) readSequence(ctx context.Context, f *tablepb.DataFragment) (*ro
 }
 
 // createdAt returns the versions that created the rows of a fragment.
-func (e *Engine) createdAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
+func (k *keeper) createdAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
 	switch at := f.GetCreatedAtVersionSequence().(type) {
 	case *tablepb.DataFragment_InlineCreatedAtVersions:
-		return e.readVersions(ctx, f, at.InlineCreatedAtVersions, nil)
+		return k.readVersions(ctx, f, at.InlineCreatedAtVersions, nil)
 	case *tablepb.DataFragment_ExternalCreatedAtVersions:
-		return e.readVersions(ctx, f, nil, at.ExternalCreatedAtVersions)
+		return k.readVersions(ctx, f, nil, at.ExternalCreatedAtVersions)
 	}
 	return rowids.Uniform(f.GetPhysicalRows(), firstVersion), nil
 }
 
 // lastUpdatedAt returns the versions that last updated the rows of a fragment.
-func (e *Engine) lastUpdatedAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
+func (k *keeper) lastUpdatedAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
 	switch at := f.GetLastUpdatedAtVersionSequence().(type) {
 	case *tablepb.DataFragment_InlineLastUpdatedAtVersions:
-		return e.readVersions(ctx, f, at.InlineLastUpdatedAtVersions, nil)
+		return k.readVersions(ctx, f, at.InlineLastUpdatedAtVersions, nil)
 	case *tablepb.DataFragment_ExternalLastUpdatedAtVersions:
-		return e.readVersions(ctx, f, nil, at.ExternalLastUpdatedAtVersions)
+		return k.readVersions(ctx, f, nil, at.ExternalLastUpdatedAtVersions)
 	}
-	return e.createdAt(ctx, f)
+	return k.createdAt(ctx, f)
 }
 
-func (e *Engine) readVersions(ctx context.Context, f *tablepb.DataFragment, inline []byte, external *tablepb.ExternalFile) (*rowids.Versions, error) {
+func (k *keeper) readVersions(ctx context.Context, f *tablepb.DataFragment, inline []byte, external *tablepb.ExternalFile) (*rowids.Versions, error) {
 	var err error
 	if external != nil {
-		inline, err = e.readExternal(ctx, external)
+		inline, err = k.readExternal(ctx, external)
 	}
 	var v *rowids.Versions
 	if err == nil {
@@ -112,11 +149,11 @@ func (e *Engine) readVersions(ctx context.Context, f *tablepb.DataFragment, inli
 }
 
 // readExternal reads a part of a file that a fragment's entry refers to.
-func (e *Engine) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]byte, error) {
+func (k *keeper) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]byte, error) {
 	if err := store.CheckName(x.GetPath()); err != nil {
 		return nil, table.Corruptf("%w", err)
 	}
-	f, err := e.root.Store.Open(ctx, x.GetPath())
+	f, err := k.root.Store.Open(ctx, x.GetPath())
 	if err != nil {
 		return nil, objects.Missing(err)
 	}
@@ -135,62 +172,34 @@ func (e *Engine) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 	return data, nil
 }
 
-// identified returns the handle of a snapshot whose rows have stable ids.
-func (e *Engine) identified(ctx context.Context, s *table.Snapshot) (*version, map[table.FragmentID]*tablepb.DataFragment, error) {
-	if err := e.root.Ready(ctx); err != nil {
-		return nil, nil, err
-	}
-	v, err := versionOf(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !s.StableRowIDs {
-		return nil, nil, table.Unsupportedf("lance: table %s version %d has no stable row ids", e.root.Store, s.Version)
-	}
-	return v, v.fragments(), nil
-}
-
-// fragments are the messages of the version's fragments.
-func (v *version) fragments() map[table.FragmentID]*tablepb.DataFragment {
-	list := v.contents.Manifest.GetFragments()
-	out := make(map[table.FragmentID]*tablepb.DataFragment, len(list))
-	for _, f := range list {
-		out[table.FragmentID(f.GetId())] = f
-	}
-	return out
-}
-
-// RowIdentities implements table.RowIdentifier. The row ids of the fragments that
-// addrs are in are decoded once for a snapshot.
-func (e *Engine) RowIdentities(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr) ([]table.RowIdentity, error) {
-	v, messages, err := e.identified(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+// identities returns what the rows at addrs of a version are known by. That there is no
+// such row is table.ErrNotFound.
+func (k *keeper) identities(ctx context.Context, s *table.Snapshot, v tableVersion, addrs []table.RowAddr) ([]table.RowIdentity, error) {
+	messages := messagesByID(v)
 	byFragment := map[table.FragmentID][]int{}
 	for i, a := range addrs {
 		byFragment[a.Fragment()] = append(byFragment[a.Fragment()], i)
 	}
 	out := make([]table.RowIdentity, len(addrs))
 	for id, indexes := range byFragment {
-		err := e.identities(ctx, v, messages[id], addrs, indexes, out)
+		err := k.identitiesIn(ctx, v, messages[id], addrs, indexes, out)
 		if err != nil {
-			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.root.Store, s.Version, id, err)
+			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", k.root.Store, s.Version, id, err)
 		}
 	}
 	return out, nil
 }
 
-// identities fills in those of out that are in the fragment.
-func (e *Engine) identities(ctx context.Context, v *version, f *tablepb.DataFragment, addrs []table.RowAddr, indexes []int, out []table.RowIdentity) error {
+// identitiesIn fills in those of out that are in the fragment.
+func (k *keeper) identitiesIn(ctx context.Context, v tableVersion, f *tablepb.DataFragment, addrs []table.RowAddr, indexes []int, out []table.RowIdentity) error {
 	if f == nil {
 		return fmt.Errorf("there is no row at %s: %w", addrs[indexes[0]], table.ErrNotFound)
 	}
-	ids, err := e.sequence(ctx, v, f)
+	ids, err := k.sequence(ctx, v, f)
 	if err != nil {
 		return err
 	}
-	created, err := e.createdAt(ctx, f)
+	created, err := k.createdAt(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -206,35 +215,30 @@ func (e *Engine) identities(ctx context.Context, v *version, f *tablepb.DataFrag
 	return nil
 }
 
-// FindRows implements table.RowIdentifier. It looks at the row ids of all fragments
-// and at the deletion vectors of those that have some of the ids. That two live rows
-// have the same id is ErrCorrupt.
-func (e *Engine) FindRows(ctx context.Context, s *table.Snapshot, ids []table.RowID) (map[table.RowID]table.RowAddr, error) {
-	v, _, err := e.identified(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+// find returns where the live rows with the given ids are in a version, for those that
+// are there. That two live rows have the same id is table.ErrCorrupt.
+func (k *keeper) find(ctx context.Context, s *table.Snapshot, v tableVersion, ids []table.RowID) (map[table.RowID]table.RowAddr, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	out := make(map[table.RowID]table.RowAddr, len(ids))
-	for i, f := range v.contents.Manifest.GetFragments() {
-		err := e.findIn(ctx, v, f, s.Fragments[i], ids, out)
+	for i, f := range v.Messages() {
+		err := k.findIn(ctx, v, f, s.Fragments[i], ids, out)
 		if err != nil {
-			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", e.root.Store, s.Version, f.GetId(), err)
+			return nil, fmt.Errorf("lance: table %s version %d: fragment %d: %w", k.root.Store, s.Version, f.GetId(), err)
 		}
 	}
 	return out, nil
 }
 
 // findIn adds the live rows of a fragment, which is given in both its terms.
-func (e *Engine) findIn(ctx context.Context, v *version, m *tablepb.DataFragment, f table.Fragment, ids []table.RowID, out map[table.RowID]table.RowAddr) error {
-	seq, err := e.sequence(ctx, v, m)
+func (k *keeper) findIn(ctx context.Context, v tableVersion, m *tablepb.DataFragment, f table.Fragment, ids []table.RowID, out map[table.RowID]table.RowAddr) error {
+	seq, err := k.sequence(ctx, v, m)
 	if err != nil {
 		return err
 	}
 	var gone *deletion.Vector
 	for i, position := range seq.Find(ids) {
 		if gone == nil { // read for the first hit only
-			if gone, err = e.root.Deletions(ctx, f); err != nil {
+			if gone, err = k.root.Deletions(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -249,5 +253,3 @@ func (e *Engine) findIn(ctx context.Context, v *version, m *tablepb.DataFragment
 	}
 	return nil
 }
-
-var _ table.RowIdentifier = (*Engine)(nil)

@@ -22,6 +22,18 @@ type version struct {
 	rowIDs   sequences
 }
 
+// Messages implements rowids.TableVersion.
+func (v *version) Messages() []*tablepb.DataFragment { return v.contents.Manifest.GetFragments() }
+
+// Fragment implements rowids.TableVersion.
+func (v *version) Fragment(m *tablepb.DataFragment) table.Fragment { return v.bases.fragment(m) }
+
+// RowIDs implements rowids.TableVersion.
+func (v *version) RowIDs() *sequences { return &v.rowIDs }
+
+// NextRowID implements rowids.TableVersion.
+func (v *version) NextRowID() uint64 { return v.contents.Manifest.GetNextRowId() }
+
 // versionOf returns the handle of a snapshot that this package made.
 func versionOf(s *table.Snapshot) (*version, error) {
 	if s == nil {
