@@ -10,6 +10,7 @@ import (
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -27,7 +28,7 @@ type applied struct {
 // on the format's own messages, so what package table does not know of a fragment
 // or an index stays. rows is what the rows of new fragments are known by, nil in a
 // table without stable row ids. It does no I/O and changes nothing that base holds.
-func apply(base *version, c table.Change, rows *assigned) (*applied, error) {
+func apply(base *version, c table.Change, rows *rowids.Assigned) (*applied, error) {
 	a := &applied{
 		contents: &manifest.Contents{
 			Manifest: proto.CloneOf(base.contents.Manifest),
@@ -44,7 +45,7 @@ func apply(base *version, c table.Change, rows *assigned) (*applied, error) {
 	return a, nil
 }
 
-func (a *applied) fragments(base *version, c table.Change, rows *assigned) error {
+func (a *applied) fragments(base *version, c table.Change, rows *rowids.Assigned) error {
 	m := a.contents.Manifest
 	byID := make(map[table.FragmentID]*tablepb.DataFragment, len(m.GetFragments()))
 	for _, f := range m.GetFragments() {
@@ -82,13 +83,13 @@ func (a *applied) fragments(base *version, c table.Change, rows *assigned) error
 			return err
 		}
 		if rows != nil {
-			rows.write(f.ID, message)
+			rows.Write(f.ID, message)
 		}
 		byID[f.ID], a.added[message.GetId()] = message, message
 		next = f.ID + 1
 	}
 	if rows != nil {
-		m.NextRowId = rows.nextFree()
+		m.NextRowId = rows.NextFree()
 	}
 	if left := uint32(table.MaxFragmentID + 1 - next); c.Reserve > left {
 		return fmt.Errorf("%d fragment ids are to be reserved, and %d are left", c.Reserve, left)

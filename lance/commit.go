@@ -71,7 +71,7 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 	if s, err := e.newer(ctx, base, p.Transaction.ID); s != nil || err != nil {
 		return s, err
 	}
-	rows, err := e.ids.assign(ctx, base, p)
+	rows, err := e.ids.Assign(ctx, base, p)
 	if err != nil {
 		return nil, err
 	}

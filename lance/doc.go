@@ -23,7 +23,7 @@
 //	objects        which objects a table has, and where; data files kept open
 //	manifest       the bytes of a version, its name, its flags
 //	schema         fields, ids and logical types
-//	rowids         stable row ids, and the versions of rows
+//	rowids         stable row ids, and the versions of rows: read, and given at every commit
 //	datafile       data files: level space, encodings, Arrow
 //	lance          versions as table.Snapshot; commit; rows
 //
@@ -34,8 +34,8 @@
 // of a group into its own hands. blobs.go reads what lies beside data files, and
 // rewrite_blobs.go copies it; write_blobs.go writes new ones, sidecars.go what both
 // need. reuse.go keeps the fragment reuse index and
-// partition.go the label files that it refers to. identity.go says what rows are known
-// by where they have stable ids, and assign.go gives them these at every commit. What
+// partition.go the label files that it refers to. rowidentifier.go asks rowids what rows are
+// known by. What
 // was decoded is kept for one engine or, in a [Session], for any number.
 // references.go knows every way in which a version refers to a file, and orphans.go
 // finds what none refers to.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rehome-db/rehome/lance/cache"
 	"github.com/rehome-db/rehome/lance/objects"
+	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -72,7 +73,7 @@ func (o *Options) Validate() error {
 type Engine struct {
 	opts Options
 	root *objects.Root
-	ids  *keeper
+	ids  *rowids.Keeper
 }
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
@@ -145,7 +146,7 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 		kept = opts.Session.cache
 	}
 	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
-	e.ids = newKeeper(e.root, func(ctx context.Context, version uint64) (tableVersion, error) {
+	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, version uint64) (rowids.TableVersion, error) {
 		s, err := e.find(ctx, version)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -46,10 +47,10 @@ func (e *Engine) LastUpdated(ctx context.Context, s *table.Snapshot, addrs []tab
 	if err != nil {
 		return nil, err
 	}
-	messages := messagesByID(v)
+	messages := rowids.ByID(v)
 	out := make([]uint64, len(addrs))
 	for i, a := range addrs {
-		list, err := e.ids.lastUpdatedAt(ctx, messages[a.Fragment()])
+		list, err := e.ids.LastUpdatedAt(ctx, messages[a.Fragment()])
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func (e *Engine) RowIdentities(ctx context.Context, s *table.Snapshot, addrs []t
 	if err != nil {
 		return nil, err
 	}
-	return e.ids.identities(ctx, s, v, addrs)
+	return e.ids.Identities(ctx, s, v, addrs)
 }
 
 // FindRows implements table.RowIdentifier. It looks at the row ids of all fragments
@@ -39,7 +39,7 @@ func (e *Engine) FindRows(ctx context.Context, s *table.Snapshot, ids []table.Ro
 	if err != nil {
 		return nil, err
 	}
-	return e.ids.find(ctx, s, v, ids)
+	return e.ids.Find(ctx, s, v, ids)
 }
 
 var _ table.RowIdentifier = (*Engine)(nil)

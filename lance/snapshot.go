@@ -7,6 +7,7 @@ import (
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/table"
 )
@@ -19,7 +20,7 @@ type version struct {
 	scheme   manifest.Scheme
 	schema   *schema.Schema
 	bases    bases
-	rowIDs   sequences
+	rowIDs   rowids.Sequences
 }
 
 // Messages implements rowids.TableVersion.
@@ -29,7 +30,7 @@ func (v *version) Messages() []*tablepb.DataFragment { return v.contents.Manifes
 func (v *version) Fragment(m *tablepb.DataFragment) table.Fragment { return v.bases.fragment(m) }
 
 // RowIDs implements rowids.TableVersion.
-func (v *version) RowIDs() *sequences { return &v.rowIDs }
+func (v *version) RowIDs() *rowids.Sequences { return &v.rowIDs }
 
 // NextRowID implements rowids.TableVersion.
 func (v *version) NextRowID() uint64 { return v.contents.Manifest.GetNextRowId() }

@@ -47,7 +47,7 @@ func (c *checker) rowIDs(ctx context.Context) error {
 // fragmentRowIDs checks a fragment's lists and returns the ids of its live rows.
 func (c *checker) fragmentRowIDs(ctx context.Context, m *tablepb.DataFragment, f table.Fragment) ([]idRun, error) {
 	manifest := c.version.contents.Manifest
-	seq, err := c.engine.ids.sequence(ctx, c.version, m)
+	seq, err := c.engine.ids.Sequence(ctx, c.version, m)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func (c *checker) fragmentRowIDs(ctx context.Context, m *tablepb.DataFragment, f
 			return nil, table.Corruptf("it has the row id %d, and only those below %d were given out", last, manifest.GetNextRowId())
 		}
 	}
-	created, err := c.engine.ids.createdAt(ctx, m)
+	created, err := c.engine.ids.CreatedAt(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	updated, err := c.engine.ids.lastUpdatedAt(ctx, m)
+	updated, err := c.engine.ids.LastUpdatedAt(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
-// Package rowids is the codec of what the Lance format keeps about every row of a
-// fragment in a table with stable row ids: its id ([Sequence]) and the versions that
-// created and last updated it ([Versions]). Both list one value for each physical
+// Package rowids says what the rows of a table with stable row ids are known by, and gives
+// ids to new ones.
+//
+// [Sequence] and [Versions] are the codec of what the Lance format keeps about every row
+// of a fragment: its id, and the versions that created and last updated it. Both list one value for each physical
 // row, in order, deleted rows included, so that a row's offset is its position.
 //
 // # Sequences of ids
@@ -18,8 +20,18 @@
 // The numbers of the arrays, and the holes, are offsets from the smallest of them, of
 // 16, 32 or 64 bits, as large as they have to be.
 //
+// # A table's rows
+//
+// A [Keeper] answers for one table: the identities of rows at given addresses, and where
+// the live rows with given ids are. At every attempt to commit it makes the lists of the
+// fragments that the commit adds ([Keeper.Assign]): a rewrite carries them from the old
+// fragments, an update keeps those of the rows that it replaces, and all other rows are
+// new. What it has to know of a version is a [TableVersion].
+//
 // # Invariants
 //
+//   - A stable row id is that of one live row at most: a row's identity is kept only if
+//     the row that had it dies in the same commit.
 //   - Sequence and Versions never change; operations return new ones that may share
 //     bytes with the old. They are safe for concurrent use.
 //   - Decoding checks everything that the other methods rely on: ranges that go

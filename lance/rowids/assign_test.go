@@ -1,13 +1,18 @@
-package lance
+package rowids_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehome-db/rehome/internal/testtable"
+	"github.com/rehome-db/rehome/lance"
+	"github.com/rehome-db/rehome/lance/cache"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
+	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/rowids"
+	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -22,9 +27,20 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 			continue
 		}
 		t.Run(g.Name, func(t *testing.T) {
-			e, err := Open(ctx, g.Dir, Options{})
+			e, err := lance.Open(ctx, g.Dir, lance.Options{})
 			require.NoError(t, err)
 			defer e.Close()
+			dir, err := store.NewLocal(g.Dir)
+			require.NoError(t, err)
+			root := objects.NewRoot(dir, cache.New(1<<20), 8, nil)
+			defer root.Close()
+			keeper := rowids.NewKeeper(root, func(ctx context.Context, version uint64) (rowids.TableVersion, error) {
+				s, err := e.Load(ctx, version)
+				if err != nil {
+					return nil, err
+				}
+				return s.Handle.(rowids.TableVersion), nil
+			})
 			for n := uint64(2); n <= g.Latest(); n++ {
 				base, err := e.Load(ctx, n-1)
 				require.NoError(t, err)
@@ -32,11 +48,8 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 				require.NoError(t, err)
 				since, err := e.TransactionsSince(ctx, n-1, n)
 				require.NoError(t, err)
-				then, now := base.Handle.(*version), next.Handle.(*version)
-				messages := map[table.FragmentID]*tablepb.DataFragment{}
-				for _, m := range now.Messages() {
-					messages[table.FragmentID(m.GetId())] = m
-				}
+				then, now := base.Handle.(rowids.TableVersion), next.Handle.(rowids.TableVersion)
+				messages := rowids.ByID(now)
 
 				p := table.Proposal{Base: base, Transaction: since[0]}
 				for _, f := range base.Fragments {
@@ -62,14 +75,14 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 					}
 					p.Change.Add = append(p.Change.Add, f)
 				}
-				a, err := e.ids.assign(ctx, then, p)
+				a, err := keeper.Assign(ctx, then, p)
 				require.NoError(t, err, "version %d", n)
-				require.Equal(t, now.NextRowID(), a.nextFree(), "version %d", n)
+				require.Equal(t, now.NextRowID(), a.NextFree(), "version %d", n)
 				for _, f := range p.Change.Add {
 					seen[since[0].Operation.Kind()]++
 					m := messages[f.ID]
 					got := &tablepb.DataFragment{}
-					a.write(f.ID, got)
+					a.Write(f.ID, got)
 					require.Equal(t, m.GetInlineRowIds(), got.GetInlineRowIds(), "version %d fragment %d", n, f.ID)
 					want, err := rowids.DecodeVersions(m.GetInlineLastUpdatedAtVersions(), f.PhysicalRows)
 					require.NoError(t, err)
@@ -92,7 +105,7 @@ func TestRowListsAreThoseOfStockEngines(t *testing.T) {
 
 // keptRows are the identities of those rows of a new fragment whose ids were alive
 // before.
-func keptRows(t *testing.T, e *Engine, base, next *table.Snapshot, f table.Fragment) []table.RowIdentity {
+func keptRows(t *testing.T, e *lance.Engine, base, next *table.Snapshot, f table.Fragment) []table.RowIdentity {
 	var addrs []table.RowAddr
 	for i := range f.PhysicalRows {
 		addrs = append(addrs, table.NewRowAddr(f.ID, uint32(i)))
@@ -109,7 +122,7 @@ func keptRows(t *testing.T, e *Engine, base, next *table.Snapshot, f table.Fragm
 	for i, id := range ids {
 		at, ok := places[id]
 		if !ok {
-			require.GreaterOrEqual(t, uint64(id), base.Handle.(*version).NextRowID())
+			require.GreaterOrEqual(t, uint64(id), base.Handle.(rowids.TableVersion).NextRowID())
 			continue
 		}
 		require.Len(t, kept, i, "kept rows come first")

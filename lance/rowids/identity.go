@@ -1,4 +1,4 @@
-package lance
+package rowids
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/readat"
-	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
 )
@@ -27,20 +26,20 @@ const maxIdentityBytes = 1 << 31
 // firstVersion is what a row was created in if nothing says otherwise.
 const firstVersion = 1
 
-// tableVersion is a version of a table, as far as it says what its rows are known by.
-type tableVersion interface {
+// TableVersion is a version of a table, as far as it says what its rows are known by.
+type TableVersion interface {
 	// Messages are the fragments, as the manifest describes them, in its order.
 	Messages() []*tablepb.DataFragment
 	// Fragment puts one of them into the terms of package table.
 	Fragment(m *tablepb.DataFragment) table.Fragment
 	// RowIDs are the sequences that were decoded of this version.
-	RowIDs() *sequences
+	RowIDs() *Sequences
 	// NextRowID is the lowest row id that was not given out.
 	NextRowID() uint64
 }
 
-// messagesByID are the messages of the version's fragments.
-func messagesByID(v tableVersion) map[table.FragmentID]*tablepb.DataFragment {
+// ByID are the messages of the version's fragments.
+func ByID(v TableVersion) map[table.FragmentID]*tablepb.DataFragment {
 	list := v.Messages()
 	out := make(map[table.FragmentID]*tablepb.DataFragment, len(list))
 	for _, f := range list {
@@ -49,28 +48,28 @@ func messagesByID(v tableVersion) map[table.FragmentID]*tablepb.DataFragment {
 	return out
 }
 
-// keeper says what the rows of one table are known by, and gives ids to new ones. It is
+// Keeper says what the rows of one table are known by, and gives ids to new ones. It is
 // safe for concurrent use.
-type keeper struct {
+type Keeper struct {
 	root *objects.Root
 	// load returns a version of the table, table.ErrNotFound if it is gone.
-	load  func(ctx context.Context, version uint64) (tableVersion, error)
+	load  func(ctx context.Context, version uint64) (TableVersion, error)
 	moved movedRows
 }
 
-// newKeeper returns the keeper of a table, whose versions are loaded by load.
-func newKeeper(r *objects.Root, load func(ctx context.Context, version uint64) (tableVersion, error)) *keeper {
-	return &keeper{root: r, load: load}
+// NewKeeper returns the keeper of a table, whose versions are loaded by load.
+func NewKeeper(r *objects.Root, load func(ctx context.Context, version uint64) (TableVersion, error)) *Keeper {
+	return &Keeper{root: r, load: load}
 }
 
-// sequences are the row ids of a version's fragments, decoded when they are needed.
-type sequences struct {
+// Sequences are the row ids of a version's fragments, decoded when they are needed.
+type Sequences struct {
 	mu sync.Mutex
-	by map[uint64]*rowids.Sequence
+	by map[uint64]*Sequence
 }
 
-// sequence returns the row ids of a fragment of v.
-func (k *keeper) sequence(ctx context.Context, v tableVersion, f *tablepb.DataFragment) (*rowids.Sequence, error) {
+// Sequence returns the row ids of a fragment of v.
+func (k *Keeper) Sequence(ctx context.Context, v TableVersion, f *tablepb.DataFragment) (*Sequence, error) {
 	known := v.RowIDs()
 	known.mu.Lock()
 	s, ok := known.by[f.GetId()]
@@ -85,13 +84,13 @@ func (k *keeper) sequence(ctx context.Context, v tableVersion, f *tablepb.DataFr
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	if known.by == nil {
-		known.by = map[uint64]*rowids.Sequence{}
+		known.by = map[uint64]*Sequence{}
 	}
 	known.by[f.GetId()] = s
 	return s, nil
 }
 
-func (k *keeper) readSequence(ctx context.Context, f *tablepb.DataFragment) (*rowids.Sequence, error) {
+func (k *Keeper) readSequence(ctx context.Context, f *tablepb.DataFragment) (*Sequence, error) {
 	var data []byte
 	switch at := f.GetRowIdSequence().(type) {
 	case *tablepb.DataFragment_InlineRowIds:
@@ -104,43 +103,43 @@ func (k *keeper) readSequence(ctx context.Context, f *tablepb.DataFragment) (*ro
 	default:
 		return nil, table.Corruptf("the table has stable row ids and this fragment has none")
 	}
-	s, err := rowids.Decode(data, f.GetPhysicalRows())
+	s, err := Decode(data, f.GetPhysicalRows())
 	if err != nil {
 		return nil, fmt.Errorf("row ids: %w", err)
 	}
 	return s, nil
 }
 
-// createdAt returns the versions that created the rows of a fragment.
-func (k *keeper) createdAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
+// CreatedAt returns the versions that created the rows of a fragment.
+func (k *Keeper) CreatedAt(ctx context.Context, f *tablepb.DataFragment) (*Versions, error) {
 	switch at := f.GetCreatedAtVersionSequence().(type) {
 	case *tablepb.DataFragment_InlineCreatedAtVersions:
 		return k.readVersions(ctx, f, at.InlineCreatedAtVersions, nil)
 	case *tablepb.DataFragment_ExternalCreatedAtVersions:
 		return k.readVersions(ctx, f, nil, at.ExternalCreatedAtVersions)
 	}
-	return rowids.Uniform(f.GetPhysicalRows(), firstVersion), nil
+	return Uniform(f.GetPhysicalRows(), firstVersion), nil
 }
 
-// lastUpdatedAt returns the versions that last updated the rows of a fragment.
-func (k *keeper) lastUpdatedAt(ctx context.Context, f *tablepb.DataFragment) (*rowids.Versions, error) {
+// LastUpdatedAt returns the versions that last updated the rows of a fragment.
+func (k *Keeper) LastUpdatedAt(ctx context.Context, f *tablepb.DataFragment) (*Versions, error) {
 	switch at := f.GetLastUpdatedAtVersionSequence().(type) {
 	case *tablepb.DataFragment_InlineLastUpdatedAtVersions:
 		return k.readVersions(ctx, f, at.InlineLastUpdatedAtVersions, nil)
 	case *tablepb.DataFragment_ExternalLastUpdatedAtVersions:
 		return k.readVersions(ctx, f, nil, at.ExternalLastUpdatedAtVersions)
 	}
-	return k.createdAt(ctx, f)
+	return k.CreatedAt(ctx, f)
 }
 
-func (k *keeper) readVersions(ctx context.Context, f *tablepb.DataFragment, inline []byte, external *tablepb.ExternalFile) (*rowids.Versions, error) {
+func (k *Keeper) readVersions(ctx context.Context, f *tablepb.DataFragment, inline []byte, external *tablepb.ExternalFile) (*Versions, error) {
 	var err error
 	if external != nil {
 		inline, err = k.readExternal(ctx, external)
 	}
-	var v *rowids.Versions
+	var v *Versions
 	if err == nil {
-		v, err = rowids.DecodeVersions(inline, f.GetPhysicalRows())
+		v, err = DecodeVersions(inline, f.GetPhysicalRows())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("row versions: %w", err)
@@ -149,7 +148,7 @@ func (k *keeper) readVersions(ctx context.Context, f *tablepb.DataFragment, inli
 }
 
 // readExternal reads a part of a file that a fragment's entry refers to.
-func (k *keeper) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]byte, error) {
+func (k *Keeper) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]byte, error) {
 	if err := store.CheckName(x.GetPath()); err != nil {
 		return nil, table.Corruptf("%w", err)
 	}
@@ -172,10 +171,10 @@ func (k *keeper) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 	return data, nil
 }
 
-// identities returns what the rows at addrs of a version are known by. That there is no
+// Identities returns what the rows at addrs of a version are known by. That there is no
 // such row is table.ErrNotFound.
-func (k *keeper) identities(ctx context.Context, s *table.Snapshot, v tableVersion, addrs []table.RowAddr) ([]table.RowIdentity, error) {
-	messages := messagesByID(v)
+func (k *Keeper) Identities(ctx context.Context, s *table.Snapshot, v TableVersion, addrs []table.RowAddr) ([]table.RowIdentity, error) {
+	messages := ByID(v)
 	byFragment := map[table.FragmentID][]int{}
 	for i, a := range addrs {
 		byFragment[a.Fragment()] = append(byFragment[a.Fragment()], i)
@@ -191,15 +190,15 @@ func (k *keeper) identities(ctx context.Context, s *table.Snapshot, v tableVersi
 }
 
 // identitiesIn fills in those of out that are in the fragment.
-func (k *keeper) identitiesIn(ctx context.Context, v tableVersion, f *tablepb.DataFragment, addrs []table.RowAddr, indexes []int, out []table.RowIdentity) error {
+func (k *Keeper) identitiesIn(ctx context.Context, v TableVersion, f *tablepb.DataFragment, addrs []table.RowAddr, indexes []int, out []table.RowIdentity) error {
 	if f == nil {
 		return fmt.Errorf("there is no row at %s: %w", addrs[indexes[0]], table.ErrNotFound)
 	}
-	ids, err := k.sequence(ctx, v, f)
+	ids, err := k.Sequence(ctx, v, f)
 	if err != nil {
 		return err
 	}
-	created, err := k.createdAt(ctx, f)
+	created, err := k.CreatedAt(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -215,9 +214,9 @@ func (k *keeper) identitiesIn(ctx context.Context, v tableVersion, f *tablepb.Da
 	return nil
 }
 
-// find returns where the live rows with the given ids are in a version, for those that
+// Find returns where the live rows with the given ids are in a version, for those that
 // are there. That two live rows have the same id is table.ErrCorrupt.
-func (k *keeper) find(ctx context.Context, s *table.Snapshot, v tableVersion, ids []table.RowID) (map[table.RowID]table.RowAddr, error) {
+func (k *Keeper) Find(ctx context.Context, s *table.Snapshot, v TableVersion, ids []table.RowID) (map[table.RowID]table.RowAddr, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	out := make(map[table.RowID]table.RowAddr, len(ids))
 	for i, f := range v.Messages() {
@@ -230,8 +229,8 @@ func (k *keeper) find(ctx context.Context, s *table.Snapshot, v tableVersion, id
 }
 
 // findIn adds the live rows of a fragment, which is given in both its terms.
-func (k *keeper) findIn(ctx context.Context, v tableVersion, m *tablepb.DataFragment, f table.Fragment, ids []table.RowID, out map[table.RowID]table.RowAddr) error {
-	seq, err := k.sequence(ctx, v, m)
+func (k *Keeper) findIn(ctx context.Context, v TableVersion, m *tablepb.DataFragment, f table.Fragment, ids []table.RowID, out map[table.RowID]table.RowAddr) error {
+	seq, err := k.Sequence(ctx, v, m)
 	if err != nil {
 		return err
 	}
