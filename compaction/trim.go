@@ -186,8 +186,9 @@ type trimPlan struct {
 	needs   []fri.Need
 	kept    *fri.History
 	dropped []int
-	// made is, of each transition, what its commit added, where that is known.
-	made [][]table.FragmentID
+	// made and gone are, of each transition, what its commit added and removed, where
+	// that is known.
+	made, gone [][]table.FragmentID
 	// coverage is what indexes claim when it is dropped, where that changes.
 	coverage map[table.UUID][]table.FragmentID
 }
@@ -207,7 +208,9 @@ func (t *trimmer) plan(ctx context.Context, base *table.Snapshot) (trimPlan, err
 		if err != nil {
 			return fail(err)
 		}
-		p.commits, times, p.made = append(p.commits, c), append(times, at), append(p.made, t.commits.made(c.Version))
+		made, gone := t.commits.changed(c.Version)
+		p.commits, times = append(p.commits, c), append(times, at)
+		p.made, p.gone = append(p.made, made), append(p.gone, gone)
 	}
 	trimming := fri.Trimming{Indexes: base.Indexes, Commits: p.commits, OldestReader: t.oldestReader(base, p.commits, times), ClaimDoubts: true, DropDamaged: t.opts.DropDamaged}
 	if p.needs, err = p.history.Needs(trimming); err != nil {

@@ -118,19 +118,14 @@ func factsOf(s *table.Snapshot) *versionFacts {
 	return v
 }
 
-// made returns the fragments that the commit of a version added, nil if the version
-// before it is not known.
-func (f *commitFinder) made(version uint64) (ids []table.FragmentID) {
+// changed returns the fragments that the commit of a version added, and those that it
+// removed; nil if the version before it is not known.
+func (f *commitFinder) changed(version uint64) (made, gone []table.FragmentID) {
 	now, was := f.versions[version], f.versions[version-1]
 	if now == nil || was == nil {
-		return nil
+		return nil, nil
 	}
-	for _, id := range now.fragments {
-		if _, ok := slices.BinarySearch(was.fragments, id); !ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return without(slices.Clone(now.fragments), was.fragments), without(slices.Clone(was.fragments), now.fragments)
 }
 
 // after says whether the version is one in which the transition was committed

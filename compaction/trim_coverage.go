@@ -89,7 +89,9 @@ func (c *claims) damaged(i int, x table.IndexMeta, sources []table.FragmentID) e
 	case !commit.Exact:
 		return refuse("which fragments they became cannot be told any more, because old versions were cleaned up")
 	}
-	for _, id := range c.sourcesOf(commit.Version) {
+	// All that the commit removed, not only what the history says of it: a part of that
+	// may have been trimmed.
+	for _, id := range c.plan.gone[i] {
 		if !x.Covers(id) {
 			return refuse("the commit mixed rows that it covers with others")
 		}
@@ -101,16 +103,6 @@ func (c *claims) damaged(i int, x table.IndexMeta, sources []table.FragmentID) e
 	}
 	c.set(x, func(ids []table.FragmentID) []table.FragmentID { return append(without(ids, sources), made...) })
 	return nil
-}
-
-// sourcesOf returns what all transitions rewrote that were committed in a version.
-func (c *claims) sourcesOf(version uint64) (ids []table.FragmentID) {
-	for i, t := range c.plan.history.All() {
-		if c.plan.commits[i].Version == version {
-			ids = append(ids, digestIDs(t.Sources())...)
-		}
-	}
-	return ids
 }
 
 // without returns ids that are not in what is to go.

@@ -2,6 +2,7 @@ package fri
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -95,6 +96,16 @@ func (t *Transition) stored(tagged bool) []byte {
 		return appendTagged(nil, t)
 	}
 	return appendGroup(nil, t)
+}
+
+// PartOf says whether every transition of the history is one of the other's, to the
+// byte: nothing was added to it since, and at most something was dropped.
+func (h *History) PartOf(other *History) bool {
+	had := make(map[string]bool, other.Len())
+	for _, t := range other.transitions {
+		had[string(t.stored(true))] = true
+	}
+	return !slices.ContainsFunc(h.transitions, func(t *Transition) bool { return !had[string(t.stored(true))] })
 }
 
 // taggedAt says whether transition i is stored in the form of index version 1.

@@ -63,7 +63,9 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 		return nil, err
 	}
 	if p.Change.Reuse != nil && m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
-		return nil, table.Unsupportedf("the table has stable row ids: a fragment reuse index would make stock readers take ids for addresses")
+		if err := e.onlyTrimmed(ctx, p.Base, p.Change.Reuse); err != nil {
+			return nil, err
+		}
 	}
 	if strings.ContainsAny(p.Transaction.ID, "/\\") {
 		return nil, fmt.Errorf("the id is part of a file's name and cannot have slashes")

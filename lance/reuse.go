@@ -126,6 +126,31 @@ func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) (
 	return data[ext.GetOffset():][:ext.GetSize()], nil
 }
 
+// onlyTrimmed refuses a fragment reuse index for a table with stable row ids, unless it
+// is what a trim leaves of one that is there. Old releases wrote such.
+func (e *Engine) onlyTrimmed(ctx context.Context, base *table.Snapshot, up *table.ReuseIndexUpdate) error {
+	refused := table.Unsupportedf("the table has stable row ids: a fragment reuse index would make stock readers take ids for addresses")
+	if base.Reuse == nil {
+		return refused
+	}
+	content, err := e.ReuseIndex(ctx, base)
+	if err != nil {
+		return err
+	}
+	had, err := fri.Recover(content, base.Reuse.IndexVersion)
+	if err != nil {
+		return err
+	}
+	left, err := fri.Recover(up.Content, up.IndexVersion)
+	if err != nil {
+		return err
+	}
+	if !left.PartOf(had) {
+		return refused
+	}
+	return nil
+}
+
 // newReuseEntry makes the entry of a fragment reuse index that replaces whatever
 // the version has, and writes its content where it belongs. The object that was
 // written, if any, is returned also with an error.
