@@ -163,7 +163,7 @@ func (e *Engine) load(ctx context.Context, version uint64, scheme manifest.Schem
 		return nil, err
 	}
 	defer f.Close()
-	return objects.Cached(e.root, cache.Versions, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
+	return objects.Cached(ctx, e.root, cache.Versions, "", manifestName(version, scheme), f, func() (*table.Snapshot, int64, error) {
 		c, err := e.decodeManifest(ctx, f, version, scheme)
 		if err != nil {
 			return nil, 0, err
@@ -238,14 +238,14 @@ func (e *Engine) transactionAt(ctx context.Context, h history, version uint64) (
 		if err != nil {
 			return table.Transaction{}, err
 		}
-		return cache.Load(e.root.Cache, at, func() (table.Transaction, int64, error) { return e.weighedTransaction(ctx, v.contents) })
+		return cache.Load(ctx, e.root.Cache, at, func() (table.Transaction, int64, error) { return e.weighedTransaction(ctx, v.contents) })
 	}
 	f, err := e.openManifest(ctx, version, h.scheme)
 	if err != nil {
 		return table.Transaction{}, err
 	}
 	defer f.Close()
-	return objects.Cached(e.root, cache.Transactions, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
+	return objects.Cached(ctx, e.root, cache.Transactions, "", manifestName(version, h.scheme), f, func() (table.Transaction, int64, error) {
 		c, err := e.decodeManifest(ctx, f, version, h.scheme)
 		if err != nil {
 			return table.Transaction{}, 0, err

@@ -1,16 +1,15 @@
 package cache
 
 import (
+	"context"
 	"sync/atomic"
-
-	"golang.org/x/sync/singleflight"
 )
 
 // Cache keeps what was decoded of immutable objects, found by their identity. It
 // only saves time: it may forget or refuse anything.
 type Cache struct {
 	lru     *LRU[any]
-	flights singleflight.Group
+	flights flights
 	hits    [entryKinds]atomic.Uint64
 	misses  [entryKinds]atomic.Uint64
 }
@@ -66,15 +65,13 @@ func Lookup[V any](c *Cache, at Entry) (v V, ok bool) {
 // Load returns an entry's value, which load makes if it is not there, together with
 // its cost in bytes. Goroutines that miss the same entry at once make it once. But
 // what made one of them fail, such as the end of its context, is nothing to the
-// others: they try by themselves.
-func Load[V any](c *Cache, at Entry, load func() (V, int64, error)) (V, error) {
+// others: they try by themselves. None waits longer than its own context.
+func Load[V any](ctx context.Context, c *Cache, at Entry, load func() (V, int64, error)) (V, error) {
 	if v, ok := Lookup[V](c, at); ok {
 		return v, nil
 	}
 	c.misses[at.Kind].Add(1)
-	first := false
-	v, err, _ := c.flights.Do(at.Key, func() (any, error) {
-		first = true
+	v, first, err := c.flights.do(ctx, at.Key, func() (any, error) {
 		if v, ok := c.lru.Get(at.Key, nil); ok {
 			return v, nil // since this goroutine looked
 		}
@@ -85,10 +82,10 @@ func Load[V any](c *Cache, at Entry, load func() (V, int64, error)) (V, error) {
 		kept, _ := c.lru.GetOrAdd(at.Key, v, cost+int64(len(at.Key))+entryOverhead, nil)
 		return kept, nil
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		return v.(V), nil
-	case first:
+	}
+	if first || ctx.Err() != nil {
 		var none V
 		return none, err
 	}

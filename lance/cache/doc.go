@@ -16,7 +16,7 @@
 //
 //	c := cache.New(32 << 20)
 //	at := cache.Entry{Kind: cache.Deletions, Key: "store 7:_deletions/3-9-42.bin"}
-//	v, err := cache.Load(c, at, func() (*deletion.Vector, int64, error) {
+//	v, err := cache.Load(ctx, c, at, func() (*deletion.Vector, int64, error) {
 //		v, err := read()
 //		return v, size(v), err
 //	})

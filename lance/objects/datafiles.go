@@ -117,7 +117,7 @@ func readMetadata(ctx context.Context, o store.File, d table.DataFile) (*datafil
 
 // Metadata reads an open file's metadata, if it is not known.
 func (r *Root) Metadata(ctx context.Context, o store.File, d table.DataFile) (*datafile.File, error) {
-	m, err := Cached(r, cache.Files, d.Base, d.Path, o, func() (*datafile.Metadata, int64, error) {
+	m, err := Cached(ctx, r, cache.Files, d.Base, d.Path, o, func() (*datafile.Metadata, int64, error) {
 		f, err := readMetadata(ctx, o, d)
 		if err != nil {
 			return nil, 0, err

@@ -52,7 +52,7 @@ func (r *Root) readDeletionFile(ctx context.Context, f table.Fragment) (*deletio
 	if err != nil {
 		return nil, err
 	}
-	v, err := cache.Load(r.Cache, r.Entry(cache.Deletions, f.Deletion.Base, f.Deletion.Path, 0, ""), func() (*deletion.Vector, int64, error) {
+	v, err := cache.Load(ctx, r.Cache, r.Entry(cache.Deletions, f.Deletion.Base, f.Deletion.Path, 0, ""), func() (*deletion.Vector, int64, error) {
 		return decodeDeletions(ctx, s, f)
 	})
 	if err != nil {

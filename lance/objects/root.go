@@ -172,10 +172,10 @@ func (r *Root) Entry(kind cache.Kind, base, name string, size uint64, token stri
 
 // Cached is [cache.Load] for a value that is decoded from an open object. One that has
 // no token is not cached.
-func Cached[V any](r *Root, kind cache.Kind, base, name string, f store.File, load func() (V, int64, error)) (V, error) {
+func Cached[V any](ctx context.Context, r *Root, kind cache.Kind, base, name string, f store.File, load func() (V, int64, error)) (V, error) {
 	if f.Token() == "" {
 		v, _, err := load()
 		return v, err
 	}
-	return cache.Load(r.Cache, r.Entry(kind, base, name, uint64(f.Size()), f.Token()), load)
+	return cache.Load(ctx, r.Cache, r.Entry(kind, base, name, uint64(f.Size()), f.Token()), load)
 }

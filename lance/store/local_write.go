@@ -16,6 +16,7 @@ import (
 // nothing refers to yet: renaming afterwards would buy nothing but a listing
 // without the file, and it is only ever found through a manifest.
 type localWriter struct {
+	ctx    context.Context
 	f      *os.File
 	stream *localStream
 	w      *bufio.Writer
@@ -45,10 +46,13 @@ func (l *Local) Create(ctx context.Context, name string, opts WriteOptions) (Wri
 		return nil, localError("create", name, err)
 	}
 	s := newLocalStream(f, opts)
-	return &localWriter{f: f, stream: s, w: bufio.NewWriterSize(s, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
+	return &localWriter{ctx: ctx, f: f, stream: s, w: bufio.NewWriterSize(s, 256<<10), path: p, name: name, noSync: opts.NoSync}, nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := w.w.Write(p)
 	if err != nil {
 		return n, localError("write", w.name, err)
@@ -61,7 +65,10 @@ func (w *localWriter) Close() error {
 		return nil
 	}
 	w.done = true
-	err := w.w.Flush()
+	err := w.ctx.Err()
+	if err == nil {
+		err = w.w.Flush()
+	}
 	if err == nil {
 		err = w.stream.finish()
 	}

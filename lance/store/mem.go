@@ -121,6 +121,7 @@ func (m *Mem) list(ctx context.Context, dir string, in func(name string) (string
 }
 
 type memWriter struct {
+	ctx  context.Context
 	m    *Mem
 	name string
 	buf  []byte
@@ -140,10 +141,13 @@ func (m *Mem) Create(ctx context.Context, name string, _ WriteOptions) (Writer, 
 	if _, taken := m.objects[name]; taken {
 		return nil, exists(name)
 	}
-	return &memWriter{m: m, name: name}, nil
+	return &memWriter{ctx: ctx, m: m, name: name}, nil
 }
 
 func (w *memWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	w.buf = append(w.buf, p...)
 	return len(p), nil
 }
@@ -153,6 +157,9 @@ func (w *memWriter) Close() error {
 		return nil
 	}
 	w.done = true
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
 	return w.m.put(w.name, w.buf, false)
 }
 

@@ -40,7 +40,8 @@ type Store interface {
 	ListAll(ctx context.Context, dir string) ([]Info, error)
 
 	// Create starts a new object, whose name must be unused ([ErrExists]). It is
-	// there for certain, and whole, when the writer was closed.
+	// there for certain, and whole, when the writer was closed. Until then the writer
+	// is under ctx: it fails once that has ended.
 	Create(ctx context.Context, name string, opts WriteOptions) (Writer, error)
 
 	// Put writes a whole object, replacing what is there.
@@ -78,7 +79,7 @@ type Writer interface {
 	io.Writer
 	// Close completes the object. If it fails the object does not exist.
 	Close() error
-	// Abort gives the object up.
+	// Abort gives the object up, whether the writer's context has ended or not.
 	Abort() error
 }
 

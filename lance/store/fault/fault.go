@@ -72,6 +72,11 @@ const (
 	// Lost fails without doing it, and of PutIfAbsent reports
 	// store.ErrAmbiguous all the same: the request got lost.
 	Lost
+	// Hang waits for the end of the operation's context and fails with that, without
+	// doing the operation: the store does not answer. It is for operations that are
+	// under a context, all but the Abort of a writer. Of PutIfAbsent the caller gets
+	// store.ErrAmbiguous.
+	Hang
 )
 
 // Policy decides about each operation.
@@ -133,7 +138,7 @@ func (s *Store) Log() []Op {
 }
 
 // run meets the policy around do.
-func (s *Store) run(kind Kind, name string, do func() error) error {
+func (s *Store) run(ctx context.Context, kind Kind, name string, do func() error) error {
 	s.mu.Lock()
 	s.seq++
 	op := Op{Seq: s.seq, Kind: kind, Name: name}
@@ -146,6 +151,9 @@ func (s *Store) run(kind Kind, name string, do func() error) error {
 	case Before:
 		return fail
 	case Lost:
+	case Hang:
+		<-ctx.Done()
+		fail = fmt.Errorf("%w: %w", fail, ctx.Err())
 	case After:
 		if err := do(); err != nil {
 			return err
@@ -172,7 +180,7 @@ type file struct {
 }
 
 func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, err error) {
-	err = f.s.run(Read, f.name, func() error {
+	err = f.s.run(ctx, Read, f.name, func() error {
 		n, err = f.File.ReadAt(ctx, p, off)
 		return err
 	})
@@ -181,7 +189,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, err erro
 
 // Open implements [store.Store].
 func (s *Store) Open(ctx context.Context, name string) (f store.File, err error) {
-	err = s.run(Open, name, func() error {
+	err = s.run(ctx, Open, name, func() error {
 		f, err = s.inner.Open(ctx, name)
 		return err
 	})
@@ -196,7 +204,7 @@ func (s *Store) Open(ctx context.Context, name string) (f store.File, err error)
 
 // Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, name string) (n uint64, err error) {
-	err = s.run(Stat, name, func() error {
+	err = s.run(ctx, Stat, name, func() error {
 		n, err = s.inner.Stat(ctx, name)
 		return err
 	})
@@ -205,7 +213,7 @@ func (s *Store) Stat(ctx context.Context, name string) (n uint64, err error) {
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, dir string) (out []store.Info, err error) {
-	err = s.run(List, dir, func() error {
+	err = s.run(ctx, List, dir, func() error {
 		out, err = s.inner.List(ctx, dir)
 		return err
 	})
@@ -214,7 +222,7 @@ func (s *Store) List(ctx context.Context, dir string) (out []store.Info, err err
 
 // ListAll implements [store.Store]. To a policy it is a List.
 func (s *Store) ListAll(ctx context.Context, dir string) (out []store.Info, err error) {
-	err = s.run(List, dir, func() error {
+	err = s.run(ctx, List, dir, func() error {
 		out, err = s.inner.ListAll(ctx, dir)
 		return err
 	})
@@ -222,13 +230,14 @@ func (s *Store) ListAll(ctx context.Context, dir string) (out []store.Info, err 
 }
 
 type writer struct {
+	ctx  context.Context // of Create
 	w    store.Writer
 	s    *Store
 	name string
 }
 
 func (w *writer) Write(p []byte) (n int, err error) {
-	err = w.s.run(Write, w.name, func() error {
+	err = w.s.run(w.ctx, Write, w.name, func() error {
 		n, err = w.w.Write(p)
 		return err
 	})
@@ -236,13 +245,13 @@ func (w *writer) Write(p []byte) (n int, err error) {
 }
 
 // Close that fails Before or Lost leaves the object unfinished, as a crash does.
-func (w *writer) Close() error { return w.s.run(Close, w.name, w.w.Close) }
+func (w *writer) Close() error { return w.s.run(w.ctx, Close, w.name, w.w.Close) }
 
-func (w *writer) Abort() error { return w.s.run(Delete, w.name, w.w.Abort) }
+func (w *writer) Abort() error { return w.s.run(w.ctx, Delete, w.name, w.w.Abort) }
 
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, name string, opts store.WriteOptions) (w store.Writer, err error) {
-	err = s.run(Create, name, func() error {
+	err = s.run(ctx, Create, name, func() error {
 		w, err = s.inner.Create(ctx, name, opts)
 		return err
 	})
@@ -252,22 +261,22 @@ func (s *Store) Create(ctx context.Context, name string, opts store.WriteOptions
 		}
 		return nil, err
 	}
-	return &writer{w: w, s: s, name: name}, nil
+	return &writer{ctx: ctx, w: w, s: s, name: name}, nil
 }
 
 // Put implements [store.Store].
 func (s *Store) Put(ctx context.Context, name string, data []byte, opts store.WriteOptions) error {
-	return s.run(Put, name, func() error { return s.inner.Put(ctx, name, data, opts) })
+	return s.run(ctx, Put, name, func() error { return s.inner.Put(ctx, name, data, opts) })
 }
 
 // PutIfAbsent implements [store.Store].
 func (s *Store) PutIfAbsent(ctx context.Context, name string, data []byte) error {
-	return s.run(PutIfAbsent, name, func() error { return s.inner.PutIfAbsent(ctx, name, data) })
+	return s.run(ctx, PutIfAbsent, name, func() error { return s.inner.PutIfAbsent(ctx, name, data) })
 }
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, name string) error {
-	return s.run(Delete, name, func() error { return s.inner.Delete(ctx, name) })
+	return s.run(ctx, Delete, name, func() error { return s.inner.Delete(ctx, name) })
 }
 
 var _ store.Store = (*Store)(nil)

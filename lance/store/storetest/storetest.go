@@ -43,6 +43,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"names stay under the root", storeNamesStayUnderTheRoot},
 		{"an open file outlives its name", storeAnOpenFileOutlivesItsName},
 		{"a cancelled context stops", storeACancelledContextStops},
+		{"a read is under its own context", storeAReadIsUnderItsOwnContext},
+		{"a writer is under the context of its creation", storeAWriterIsUnderTheContextOfItsCreation},
 		{"of many that put one name exactly one wins", storeOfManyThatPutOneNameExactlyOneWins},
 	}.run(t, open)
 }
@@ -231,6 +233,42 @@ func storeACancelledContextStops(t *testing.T, open func(*testing.T) store.Store
 	require.ErrorIs(t, s.PutIfAbsent(ctx, "x", nil), context.Canceled)
 	_, err := s.Stat(context.Background(), "x")
 	require.ErrorIs(t, err, table.ErrNotFound)
+}
+
+func storeAReadIsUnderItsOwnContext(t *testing.T, open func(*testing.T) store.Store) {
+	s := open(t)
+	require.NoError(t, s.PutIfAbsent(context.Background(), "x", []byte("abc")))
+	ctx, cancel := context.WithCancel(context.Background())
+	f, err := s.Open(ctx, "x")
+	require.NoError(t, err)
+	defer f.Close()
+	cancel()
+	p := make([]byte, 3)
+	_, err = f.ReadAt(ctx, p, 0)
+	require.ErrorIs(t, err, context.Canceled)
+	n, err := f.ReadAt(context.Background(), p, 0)
+	require.Equal(t, 3, n, "the context of the opening is nothing to it: %v", err)
+}
+
+func storeAWriterIsUnderTheContextOfItsCreation(t *testing.T, open func(*testing.T) store.Store) {
+	for name, end := range map[string]func(w store.Writer) error{
+		"close": store.Writer.Close,
+		"write": func(w store.Writer) error {
+			_, err := w.Write([]byte("more"))
+			return errors.Join(err, w.Abort())
+		},
+	} {
+		s := open(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		w, err := s.Create(ctx, "data/x", store.WriteOptions{})
+		require.NoError(t, err)
+		_, err = w.Write([]byte("some"))
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, end(w), context.Canceled, name)
+		_, err = s.Stat(context.Background(), "data/x")
+		require.ErrorIs(t, err, table.ErrNotFound, "nothing is left of it")
+	}
 }
 
 func storeOfManyThatPutOneNameExactlyOneWins(t *testing.T, open func(*testing.T) store.Store) {
