@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rehome-db/rehome/table"
 )
@@ -45,6 +46,21 @@ type stater interface {
 	Stat(context.Context, table.Object) (uint64, error)
 }
 
+// lookTime is how long [Loop.lookAgain] goes on after the caller has given up. The
+// commit is in, and a store that does not answer is no reason to keep him.
+const lookTime = time.Second
+
+// lingering returns a context that ends some time after ctx, and [SettleTime] from now
+// at the latest.
+func lingering(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTime)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
 // lookAgain looks, right after a commit, whether what the proposal brought in is still
 // there. Only what is certainly gone counts.
 func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapshot) *LostError {
@@ -52,7 +68,7 @@ func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapsh
 	if !ok || p == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTime)
+	ctx, cancel := lingering(ctx, lookTime)
 	defer cancel()
 	objects := broughtIn(p, s)
 	gone := make([]bool, len(objects))

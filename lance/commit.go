@@ -228,8 +228,8 @@ func (a *attempt) publish(ctx context.Context) (*table.Snapshot, error) {
 }
 
 // resolve finds out what became of a put that did not plainly succeed.
-func (a *attempt) resolve(ctx context.Context, put error) (*table.Snapshot, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), objects.CleanupTimeout)
+func (a *attempt) resolve(caller context.Context, put error) (*table.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), objects.CleanupTimeout)
 	defer cancel()
 	e := a.engine
 	var s *table.Snapshot
@@ -243,7 +243,7 @@ func (a *attempt) resolve(ctx context.Context, put error) (*table.Snapshot, erro
 	}
 	switch {
 	case err == nil:
-		e.writeHint(ctx, a.target)
+		e.writeHint(caller, a.target)
 		return s, nil
 	case errors.Is(err, table.ErrVersionTaken):
 		// The name is somebody else's for good, so ours will never appear.
@@ -267,9 +267,10 @@ func (a *attempt) discard(ctx context.Context) error {
 }
 
 // writeHint leaves the version's number for readers of stores that cannot list in
-// order. It is a hint: too low is harmless, and so is not at all.
+// order. It is a hint: too low is harmless, and so is not at all. So whoever gives up does
+// not wait for it.
 func (e *Engine) writeHint(ctx context.Context, version uint64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), objects.CleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, objects.CleanupTimeout)
 	defer cancel()
 	_ = e.root.Store.Put(ctx, objects.VersionsDir+"/"+hintFile, fmt.Appendf(nil, `{"version":%d}`, version), store.WriteOptions{NoSync: true})
 }
