@@ -23,6 +23,7 @@ type watched struct {
 	rewriting func() // when a rewrite has done some bytes
 	rewritten func() // when a rewrite is done
 	commit    func() // when all is ready to be committed
+	committed func() // when it was
 }
 
 func (e *watched) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
@@ -46,7 +47,11 @@ func (e *watched) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot
 	if e.commit != nil {
 		e.commit()
 	}
-	return e.Engine.Commit(ctx, p)
+	s, err := e.Engine.Commit(ctx, p)
+	if err == nil && e.committed != nil {
+		e.committed()
+	}
+	return s, err
 }
 
 // compact runs the command over the engine and returns its exit code and document.

@@ -129,3 +129,17 @@ func TestReport15ADamagedTransitionDoesNotStopAnything(t *testing.T) {
 	require.Zero(t, code)
 	require.Contains(t, string(out), `"covered_fragments": []`)
 }
+
+// What is said of the year 12345 stops no command.
+func TestReport11ATimestampBeyondTheYear9999(t *testing.T) {
+	location := doctored(t, "with_deletions_small", func(c *manifest.Contents) { c.Manifest.Timestamp.Seconds = 327403400000 })
+	for _, args := range [][]string{{"inspect"}, {"verify", "--orphans"}, {"plan"}, {"scan"}, {"compact"}} {
+		for _, form := range []string{"--json", "--json=false"} {
+			code, out := run(t, append([]string{args[0], location, form}, args[1:]...)...)
+			require.Zero(t, code, "%v %s: %s", args, form, out)
+		}
+	}
+	code, out := run(t, "inspect", location, "--json", "--version", "4")
+	require.Zero(t, code)
+	require.Contains(t, string(out), `"12345-01-`)
+}

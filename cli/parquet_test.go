@@ -100,7 +100,7 @@ func TestReport24DamagedParquetIsAnError(t *testing.T) {
 			copy(data, parquetFile)
 			require.NoError(t, os.WriteFile(path, data, 0o600))
 			a := &app{}
-			f, err := a.openRows(path)
+			f, err := a.openRows(t.Context(), path)
 			require.NoError(t, err)
 			for _, err := range f.rows(schema) {
 				if err != nil {

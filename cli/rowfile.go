@@ -26,18 +26,26 @@ type rowFile struct {
 	file *os.File // nil for standard input
 }
 
-// openRows opens a file of rows; - is standard input.
-func (a *app) openRows(path string) (*rowFile, error) {
+// openRows opens a file of rows; - is standard input. Waiting for rows ends with the
+// context.
+func (a *app) openRows(ctx context.Context, path string) (*rowFile, error) {
 	if path == "-" {
-		return &rowFile{name: "standard input", in: bufio.NewReader(a.Stdin)}, nil
+		return &rowFile{name: "standard input", in: bufio.NewReader(newWaiting(ctx, a.Stdin))}, nil
 	}
-	f, err := os.Open(path)
+	f, err := openInput(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		f.Close()
+		return nil, err
+	case info.IsDir():
 		f.Close()
 		return nil, usagef("%s is a directory: want a file of rows", path)
+	case !info.Mode().IsRegular():
+		return &rowFile{name: path, in: bufio.NewReader(newWaiting(ctx, f)), file: f}, nil
 	}
 	return &rowFile{name: path, in: bufio.NewReader(f), file: f}, nil
 }
@@ -144,6 +152,10 @@ func (r *rowFile) open(schema *arrow.Schema) (iter.Seq2[arrow.RecordBatch, error
 		return arrowipc.File(r.file, size), nil
 	case bytes.HasPrefix(begins, arrowStream):
 		return arrowipc.Stream(r.in), nil
+	}
+	if len(begins) > 0 && begins[0] == 0 {
+		// A device such as /dev/zero would be one line without an end.
+		return nil, errors.New("it begins with a zero byte: want JSON lines, Arrow IPC or Parquet")
 	}
 	return rowjson.NewDecoder(r.in, schema).Batches(), nil
 }

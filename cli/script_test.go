@@ -60,6 +60,8 @@ func (m leakChecked) Run() int {
 //	first VAR PATTERN         set VAR to the first file that matches
 //	flip FILE OFFSET          invert a bit of a byte (negative: from the end)
 //	shorten FILE BYTES        cut bytes off the end (negative: add zeros)
+//	mkfifo FILE               make a FIFO
+//	strange DIR               make a file whose name is not UTF-8
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -73,7 +75,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"golden": scriptGolden, "exits": scriptExits, "json": scriptJSON, "keys": scriptKeys,
 			"remember": scriptRemember, "unchanged": scriptUnchanged, "first": scriptFirst,
-			"flip": scriptFlip, "shorten": scriptShorten,
+			"flip": scriptFlip, "shorten": scriptShorten, "mkfifo": scriptMkfifo, "strange": scriptStrange,
 		},
 	})
 }
@@ -242,4 +244,14 @@ func scriptShorten(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
 	ts.Check(os.Truncate(path, info.Size()-n))
+}
+
+func scriptMkfifo(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, neg, args, 1, "mkfifo FILE")
+	ts.Check(ts.Exec("mkfifo", ts.MkAbs(args[0])))
+}
+
+func scriptStrange(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, neg, args, 1, "strange DIR")
+	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "\xff\xfe"), nil, 0o644))
 }

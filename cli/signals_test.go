@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli_test
 
 import (
@@ -8,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rehome-db/rehome/cli"
 )
 
 // TestReport12SignalsCleanUp: whatever asks the process to stop, the table is as it was
@@ -28,15 +32,46 @@ func TestReport12SignalsCleanUp(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			time.Sleep(200 * time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(s))
-			time.Sleep(50 * time.Millisecond)
-			require.NoError(t, w.Close())
-			err = cmd.Wait()
+			err = cmd.Wait() // though the pipe is still open
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit)
 			require.Equal(t, 1, exit.ExitCode(), "it ended by itself")
 			after, err := treeHash(location)
 			require.NoError(t, err)
 			require.Equal(t, before, after)
+		})
+	}
+}
+
+// TestReport12ASignalInTheMiddleOfARewrite: the process is asked to stop when it has written some
+// of a new file.
+func TestReport12ASignalInTheMiddleOfARewrite(t *testing.T) {
+	for name, s := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
+		t.Run(name, func(t *testing.T) {
+			location := goldenCopy(t, "many_small_fragments")
+			before, err := treeHash(location)
+			require.NoError(t, err)
+			ctx, stop := cli.NotifyContext(t.Context())
+			defer stop()
+			written := false
+			e := &watched{}
+			e.rewriting = func() {
+				now, err := treeHash(location)
+				if ctx.Err() != nil || err != nil || now == before {
+					return
+				}
+				written = true
+				if err := syscall.Kill(os.Getpid(), s); err == nil {
+					<-ctx.Done()
+				}
+			}
+			code, doc := e.compact(ctx, t, location, "--threads", "1")
+			require.True(t, written, "it was stopped in a rewrite")
+			require.Equal(t, cli.ExitFailed, code, "%v", doc)
+			require.Equal(t, "interrupted", doc["error"].(map[string]any)["kind"])
+			after, err := treeHash(location)
+			require.NoError(t, err)
+			require.Equal(t, before, after, "no file is left")
 		})
 	}
 }

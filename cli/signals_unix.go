@@ -14,3 +14,6 @@ func pipeBroken(f *os.File) bool {
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
 }
+
+// writeNonBlocking makes opening a FIFO for writing fail if nobody reads it.
+const writeNonBlocking = unix.O_NONBLOCK

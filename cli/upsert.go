@@ -51,7 +51,7 @@ Without rows it is refused together with --delete-not-in-source.
 			if err != nil {
 				return err
 			}
-			in, err := a.openRows(args[1])
+			in, err := a.openRows(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}

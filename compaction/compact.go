@@ -95,7 +95,8 @@ func loadLatest(ctx context.Context, e table.Engine) (*table.Snapshot, error) {
 // publishes the results. It either commits once or leaves the table as it was;
 // what it wrote in vain it deletes, and [commit.Leftovers] of the error names what could not
 // be deleted. Nothing to do is no error. A [table.ErrConflict] asks to
-// call it again.
+// call it again. With a [*commit.LostError] it is committed, as the report says, and
+// some of what it wrote is gone.
 func Compact(ctx context.Context, e table.Engine, opts Options) (Report, error) {
 	start := time.Now()
 	opts.EnsureDefaults()
@@ -126,6 +127,10 @@ func Compact(ctx context.Context, e table.Engine, opts Options) (Report, error) 
 		out, err := publish(ctx, e, results, opts, true)
 		if errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit) {
 			err = startAgain(err)
+		}
+		if lost := (*commit.LostError)(nil); errors.As(err, &lost) {
+			report.add(out, results)
+			return report, err
 		}
 		if err != nil {
 			return Report{}, err
