@@ -51,7 +51,7 @@ func behindAt(ctx context.Context, engine table.Engine, version uint64) []behind
 	if err != nil {
 		return []behind{}
 	}
-	seen, _, err := asReadersSee(ctx, &session{engine: engine, snapshot: s})
+	seen, _, err := asReadersSee(ctx, &opened{engine: engine, snapshot: s})
 	if err != nil {
 		return []behind{}
 	}

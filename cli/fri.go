@@ -92,10 +92,10 @@ func openFRI(ctx context.Context, engine table.Engine, s *table.Snapshot) (*fri.
 
 func sorted(ids []table.FragmentID) []table.FragmentID { return slices.Sorted(slices.Values(ids)) }
 
-// asReadersSee returns the session's version with its indexes as readers see them,
+// asReadersSee returns the opened version with its indexes as readers see them,
 // and a summary of its fragment reuse index. Readers follow the coverage of an
 // index through that: what is stored may name fragments that were rewritten since.
-func asReadersSee(ctx context.Context, ss *session) (*table.Snapshot, friSummary, error) {
+func asReadersSee(ctx context.Context, ss *opened) (*table.Snapshot, friSummary, error) {
 	s := ss.snapshot
 	if s.Reuse == nil {
 		return s, friSummary{}, nil
@@ -192,7 +192,7 @@ func (a *app) fri(ctx context.Context, location string, version uint64) (*friDoc
 // factsOf says of each transition which indexes need it and which version published it.
 // The rule is that of a trim; for a history that cannot be trimmed it is what coverage
 // and versions say by themselves.
-func factsOf(ctx context.Context, ss *session, s *table.Snapshot, h *fri.History) []compaction.TrimTransition {
+func factsOf(ctx context.Context, ss *opened, s *table.Snapshot, h *fri.History) []compaction.TrimTransition {
 	if plan, err := compaction.PlanTrim(ctx, ss.engine, s, compaction.TrimOptions{}); err == nil {
 		return plan.Transitions
 	}

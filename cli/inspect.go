@@ -149,7 +149,7 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 // weighed is how many versions inspect looks into for what they hold.
 const weighed = 200
 
-func weigh(ctx context.Context, ss *session) (*table.History, error) {
+func weigh(ctx context.Context, ss *opened) (*table.History, error) {
 	w, ok := ss.engine.(table.HistoryWeigher)
 	if !ok {
 		return nil, nil
@@ -209,7 +209,7 @@ func indexesOf(s *table.Snapshot, plan compaction.Planned, planErr error) []insp
 }
 
 // gainOf says what the plan comes to, and whether it can be carried out.
-func gainOf(ctx context.Context, ss *session, plan compaction.Planned, planErr error) (gain, error) {
+func gainOf(ctx context.Context, ss *opened, plan compaction.Planned, planErr error) (gain, error) {
 	n := len(ss.snapshot.Fragments)
 	g := gain{FragmentsBefore: n, FragmentsAfter: n}
 	if planErr != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// session is an open table at one version.
-type session struct {
+// opened is an open table at one version.
+type opened struct {
 	engine   table.Engine
 	snapshot *table.Snapshot
 }
 
 // load opens the table at a location and reads one version, 0 for the latest. The
-// caller closes the session.
-func (a *app) load(ctx context.Context, location string, version uint64) (*session, error) {
+// caller closes it.
+func (a *app) load(ctx context.Context, location string, version uint64) (*opened, error) {
 	engine, err := a.open(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{engine: engine}
+	s := &opened{engine: engine}
 	if s.snapshot, err = engine.Load(ctx, version); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -39,7 +39,7 @@ func (a *app) open(ctx context.Context, location string) (table.Engine, error) {
 }
 
 // close closes the engine, if it is of the kind that is closed.
-func (s *session) close() error { return closeEngine(s.engine) }
+func (s *opened) close() error { return closeEngine(s.engine) }
 
 func closeEngine(e table.Engine) error {
 	if c, ok := e.(io.Closer); ok {

@@ -124,7 +124,7 @@ const heavyReader = 256 << 20
 
 // trimmable says how many transitions of the version nothing needs. That cannot be
 // told of a history that is damaged or not understood, which others report.
-func trimmable(ctx context.Context, ss *session, s *table.Snapshot) int {
+func trimmable(ctx context.Context, ss *opened, s *table.Snapshot) int {
 	if s.Reuse == nil {
 		return 0
 	}

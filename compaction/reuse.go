@@ -60,7 +60,7 @@ func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexV
 }
 
 // readHistory returns the snapshot's history, an empty one if it has none, in the
-// engine's session if that is fri.Sessioned and has one.
+// engine's cache if that is fri.Cacher and has one.
 func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.History, error) {
 	if s.Reuse == nil {
 		return &fri.History{}, nil
@@ -76,9 +76,9 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
-	if r, ok := e.(fri.Sessioned); ok {
-		if session := r.ReuseSession(); session != nil {
-			h = session.Attach(h)
+	if r, ok := e.(fri.Cacher); ok {
+		if cache := r.ReuseCache(); cache != nil {
+			h = cache.Attach(h)
 		}
 	}
 	return h, nil

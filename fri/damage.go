@@ -57,7 +57,7 @@ func (h *History) SetAsideDamage() (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.withPartitionsOf(h).inSessionOf(h), nil
+	return out.withPartitionsOf(h).inCacheOf(h), nil
 }
 
 // Damaged returns the positions of the transitions that were set aside, ascending.

@@ -75,7 +75,7 @@
 // translates slices in place: [Translator.TranslateBatch] in any order,
 // [Translator.TranslateSorted] along runs. [History.Runs] yields what became of all
 // rows of a fragment. All of them compose the rewrites that a row went through, as
-// they go. A [Session] is a bounded cache for the decoded parts of many histories,
+// they go. A [Cache] is a bounded cache for the decoded parts of many histories,
 // which it finds by content.
 //
 // # What it costs

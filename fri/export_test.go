@@ -53,11 +53,11 @@ func WalkSteps(h *History, id table.FragmentID) (steps, stretches int) {
 	return w.steps, stretches
 }
 
-// WaitForCache waits until what was put into the session's cache is in or refused.
-func WaitForCache(s *Session) { s.cache.Wait() }
+// WaitForCache waits until what was put into the cache is in or refused.
+func WaitForCache(s *Cache) { s.entries.Wait() }
 
-// ClearCache drops all that the session holds.
-func ClearCache(s *Session) { s.cache.Clear() }
+// ClearCache drops all that the cache holds.
+func ClearCache(s *Cache) { s.entries.Clear() }
 
 // SmallBlocks makes blocks of 64 labels, the least that a builder can make.
 func SmallBlocks(b *PartitionBuilder) { b.counts.blockRows = wordBits }

@@ -23,7 +23,7 @@ type History struct {
 	hopOf   fragmentIndex
 	// labels opens the label files of stable partitions, see WithPartitions.
 	labels *labelSource
-	// attached is the session that holds the segments; nil if the parts do.
+	// attached is the cache that holds the segments; nil if the parts do.
 	attached *attachment
 }
 
@@ -215,7 +215,7 @@ func (h *History) Append(version uint64, ts ...*Transition) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.withPartitionsOf(h).inSessionOf(h), nil
+	return out.withPartitionsOf(h).inCacheOf(h), nil
 }
 
 // newestVersion is the version of the last entry that has one.

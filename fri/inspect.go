@@ -22,7 +22,7 @@ type SegmentInfo struct {
 	// Bytes is the memory that it takes beside that once an address of it was
 	// asked for.
 	Bytes int `json:"bytes"`
-	// Decoded says that the history holds it in memory now. In a session it may
+	// Decoded says that the history holds it in memory now. In a cache it may
 	// be held where this does not see it.
 	Decoded bool `json:"decoded"`
 }

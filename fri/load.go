@@ -15,15 +15,15 @@ type PartitionOpener interface {
 	Partitions(s *table.Snapshot) (PartitionSource, error)
 }
 
-// Sessioned is implemented by an engine that has a session for the histories of its
+// Cacher is implemented by an engine that has a cache for the histories of its
 // tables.
-type Sessioned interface {
-	// ReuseSession returns the session, nil if there is none.
-	ReuseSession() *Session
+type Cacher interface {
+	// ReuseCache returns the cache, nil if there is none.
+	ReuseCache() *Cache
 }
 
-// Load reads the history of a version, empty if it has none: in the engine's session
-// if that is [Sessioned] and has one, and with a way to its label files if it is a
+// Load reads the history of a version, empty if it has none: in the engine's cache
+// if that is [Cacher] and has one, and with a way to its label files if it is a
 // [PartitionOpener]; those are read under ctx, which has to last as long as the
 // history is used. Damaged transitions are set aside, see [Recover].
 func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, error) {
@@ -37,9 +37,9 @@ func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, err
 			return nil, fmt.Errorf("fri: table %s version %d: %w", s.Table, s.Version, err)
 		}
 	}
-	if r, ok := e.(Sessioned); ok {
-		if session := r.ReuseSession(); session != nil {
-			h = session.Attach(h)
+	if r, ok := e.(Cacher); ok {
+		if cache := r.ReuseCache(); cache != nil {
+			h = cache.Attach(h)
 		}
 	}
 	if p, ok := e.(PartitionOpener); ok {

@@ -18,11 +18,11 @@ type part struct {
 	source Digest
 	bits   []byte // bitmap of the surviving offsets; empty if there are none
 
-	// The segment, once an address asked for it, in histories without a session.
+	// The segment, once an address asked for it, in histories without a cache.
 	memo atomic.Pointer[decoded]
 	mu   sync.Mutex // held while decoding, so that it happens once
 
-	key atomic.Pointer[contentKey] // in the session used last
+	key atomic.Pointer[contentKey] // in the cache used last
 }
 
 // decoded is the outcome of decoding a part.

@@ -88,7 +88,7 @@ type rowMap interface {
 // damage is.
 //
 // Who has many addresses uses a Translator, which is also what to use with a
-// [Session]: there, a Translate may have to look into the session's cache.
+// [Cache]: there, a Translate may have to look into the cache.
 func (h *History) Translate(addr table.RowAddr) Translation {
 	state := Unaffected
 	// The lineage has no cycle, so the walk ends.

@@ -10,7 +10,7 @@ import (
 )
 
 // Translator answers for a history and holds, for its own life, the segments that
-// its answers needed. So it is as fast as an answer can be, whatever a session's
+// its answers needed. So it is as fast as an answer can be, whatever a cache's
 // cache evicts in the meantime, and its memory is bounded by what it was asked:
 // it is made for one piece of work and dropped after it. Safe for concurrent use.
 type Translator struct {

@@ -27,7 +27,7 @@ func (o *SessionOptions) EnsureDefaults() {
 		o.MaxBytes = 256 << 20
 	}
 	if o.ReuseBytes == 0 {
-		o.ReuseBytes = fri.DefaultSessionBytes
+		o.ReuseBytes = fri.DefaultCacheBytes
 	}
 	if o.AddressBytes == 0 {
 		o.AddressBytes = 64 << 20
@@ -63,7 +63,7 @@ type Session struct {
 	// Both are nil once the session is closed. mu is held for reading while the
 	// addresses are used.
 	mu        sync.RWMutex
-	reuse     *fri.Session
+	reuse     *fri.Cache
 	addresses rebase.Memory
 }
 
@@ -74,7 +74,7 @@ func NewSession(o SessionOptions) (*Session, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	reuse, err := fri.NewSession(fri.SessionOptions{MaxBytes: o.ReuseBytes})
+	reuse, err := fri.NewCache(fri.CacheOptions{MaxBytes: o.ReuseBytes})
 	if err != nil {
 		return nil, fmt.Errorf("lance: session: %w", err)
 	}
@@ -133,9 +133,9 @@ func (s *Session) Metrics() SessionMetrics {
 	return m
 }
 
-// ReuseSession returns where histories of this engine's table keep what they decode,
-// nil if the engine was given no session. It implements fri.Sessioned.
-func (e *Engine) ReuseSession() *fri.Session {
+// ReuseCache returns where histories of this engine's table keep what they decode,
+// nil if the engine was given no session. It implements fri.Cacher.
+func (e *Engine) ReuseCache() *fri.Cache {
 	s := e.opts.Session
 	if s == nil {
 		return nil
@@ -145,4 +145,4 @@ func (e *Engine) ReuseSession() *fri.Session {
 	return s.reuse
 }
 
-var _ fri.Sessioned = (*Engine)(nil)
+var _ fri.Cacher = (*Engine)(nil)

@@ -194,7 +194,7 @@ func BenchmarkDeleteOverCompaction(b *testing.B) {
 				txs, err := e.TransactionsSince(ctx, s.Version, 0)
 				require.NoError(b, err)
 				for b.Loop() {
-					r, err := rebase.NewTransactionRebase(e, u, opts)
+					r, err := rebase.NewRebasing(e, u, opts)
 					if err == nil {
 						err = r.Over(ctx, base, txs)
 					}

@@ -113,7 +113,7 @@ func columnNames(fields []int32, schema table.Schema) string {
 // changedSince says what is different about the data of a fragment since the change
 // read it, or since it followed its rows there; empty if nothing is, or nobody said
 // what was read.
-func (r *TransactionRebase) changedSince(f table.Fragment, schema table.Schema) string {
+func (r *rebasing) changedSince(f table.Fragment, schema table.Schema) string {
 	then, known := r.files[f.ID]
 	if !known {
 		return ""
@@ -131,21 +131,21 @@ func (r *TransactionRebase) changedSince(f table.Fragment, schema table.Schema) 
 }
 
 // checkFiles makes sure that a fragment of base has the data that was read.
-func (r *TransactionRebase) checkFiles(ctx context.Context, base *table.Snapshot, f table.Fragment) error {
+func (r *rebasing) checkFiles(ctx context.Context, base *table.Snapshot, f table.Fragment) error {
 	reason := r.changedSince(f, base.Schema)
 	if reason == "" {
 		return nil
 	}
 	rows := RowSet{f.ID: r.rows[f.ID]}
 	if tx, ok := r.whoRewrote(ctx, base, f.ID); ok {
-		return r.conflict(tx, Retry, rows, reason)
+		return r.conflict(tx, retry, rows, reason)
 	}
 	return r.conflictAt(base.Version, rows, "%s", reason)
 }
 
 // whoRewrote finds the transaction that changed a fragment's files, by halving the
 // window: for the message only, so what cannot be read any more ends the search.
-func (r *TransactionRebase) whoRewrote(ctx context.Context, base *table.Snapshot, id table.FragmentID) (table.Transaction, bool) {
+func (r *rebasing) whoRewrote(ctx context.Context, base *table.Snapshot, id table.FragmentID) (table.Transaction, bool) {
 	low, high := r.filesOf[id], base.Version // as it was at low, changed at high
 	if low == 0 {
 		low = r.u.Transaction.ReadVersion
@@ -172,7 +172,7 @@ func (r *TransactionRebase) whoRewrote(ctx context.Context, base *table.Snapshot
 // checkCopied makes sure that a rewrite copied the values that were read: by what it
 // says itself of the fragments that it read, and by those of the version that it
 // replaced. Either may be unknown, not both.
-func (r *TransactionRebase) checkCopied(ctx context.Context, tx table.Transaction, old []table.Fragment) error {
+func (r *rebasing) checkCopied(ctx context.Context, tx table.Transaction, old []table.Fragment) error {
 	var before *table.Snapshot
 	if v := tx.Version - 1; v != r.u.Transaction.ReadVersion {
 		s, err := r.engine.Load(ctx, v)
@@ -198,18 +198,18 @@ func (r *TransactionRebase) checkCopied(ctx context.Context, tx table.Transactio
 		}
 		for _, g := range states {
 			if reason := r.changedSince(g, schema); reason != "" {
-				return r.conflict(tx, Retry, RowSet{f.ID: r.rows[f.ID]}, "it moved rows, and before that "+reason)
+				return r.conflict(tx, retry, RowSet{f.ID: r.rows[f.ID]}, "it moved rows, and before that "+reason)
 			}
 		}
 		if len(states) == 0 && tx.Version-1 != r.u.Transaction.ReadVersion {
-			return r.conflict(tx, Retry, RowSet{f.ID: r.rows[f.ID]}, "it moved rows, and whether they were still those that were read cannot be told any more")
+			return r.conflict(tx, retry, RowSet{f.ID: r.rows[f.ID]}, "it moved rows, and whether they were still those that were read cannot be told any more")
 		}
 	}
 	return nil
 }
 
 // expectFiles remembers which files the fragments have that rows moved to.
-func (r *TransactionRebase) expectFiles(ctx context.Context, base *table.Snapshot, tx table.Transaction, written []table.Fragment, moved RowSet) error {
+func (r *rebasing) expectFiles(ctx context.Context, base *table.Snapshot, tx table.Transaction, written []table.Fragment, moved RowSet) error {
 	if len(r.files) == 0 {
 		return nil // nobody said what was read
 	}
@@ -230,7 +230,7 @@ func (r *TransactionRebase) expectFiles(ctx context.Context, base *table.Snapsho
 			files = written[i].Files
 		}
 		if len(files) == 0 {
-			return r.conflict(tx, Retry, RowSet{id: moved[id]}, fmt.Sprintf("it moved rows to fragment %d, and which files that had cannot be told any more", id))
+			return r.conflict(tx, retry, RowSet{id: moved[id]}, fmt.Sprintf("it moved rows to fragment %d, and which files that had cannot be told any more", id))
 		}
 		r.files[id], r.filesOf[id] = files, tx.Version
 	}

@@ -98,7 +98,7 @@ func (o *Options) ensureDefaults(e table.Engine) {
 		o.By = "rebase"
 	}
 	if o.Memory == nil {
-		o.Memory = MemoryOf(e)
+		o.Memory = memoryOf(e)
 	}
 	if o.Threads == 0 {
 		o.Threads = 4
@@ -117,7 +117,7 @@ func (o *Options) ensureDefaults(e table.Engine) {
 // then finds out. A [*commit.LostError] comes with what was committed: it was, and some
 // of its objects were gone right after that.
 func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (Committed, error) {
-	r, err := NewTransactionRebase(e, u, opts)
+	r, err := newRebasing(e, u, opts)
 	if err != nil {
 		return Committed{}, err
 	}
@@ -127,10 +127,10 @@ func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (C
 	}
 	r.unknown = l.Unknown
 	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
-		if err := r.Over(ctx, w.Base, w.Transactions); err != nil {
+		if err := r.overAll(ctx, w.Base, w.Transactions); err != nil {
 			return nil, err
 		}
-		p, err := r.Propose(ctx, w.Base)
+		p, err := r.propose(ctx, w.Base)
 		if err != nil || p == nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (C
 
 // historyGone makes a conflict of the loss of versions that the change would have to be
 // carried over: it was not committed, and can be computed again.
-func (r *TransactionRebase) historyGone(err error) error {
+func (r *rebasing) historyGone(err error) error {
 	var gone *commit.HistoryGoneError
 	if !errors.As(err, &gone) || errors.Is(err, table.ErrAmbiguousCommit) {
 		return err
@@ -162,7 +162,7 @@ func (r *TransactionRebase) historyGone(err error) error {
 }
 
 // objects are those of the change that are not dealt with yet.
-func (r *TransactionRebase) objects() []table.Object {
+func (r *rebasing) objects() []table.Object {
 	out := r.u.Objects[:len(r.u.Objects):len(r.u.Objects)]
 	for _, g := range r.groups {
 		out = append(out, g.Objects...)
@@ -172,7 +172,7 @@ func (r *TransactionRebase) objects() []table.Object {
 
 // checkObjects makes sure that every file to be referred to is still there, whole: a
 // clean-up run by somebody else may take files that no version refers to yet.
-func (r *TransactionRebase) checkObjects(ctx context.Context) error {
+func (r *rebasing) checkObjects(ctx context.Context) error {
 	objects := r.objects()
 	return r.each(ctx, len(objects), func(ctx context.Context, i int) error {
 		o := objects[i]
@@ -191,7 +191,7 @@ func (r *TransactionRebase) checkObjects(ctx context.Context) error {
 
 // abandon ends a commit that failed with cause: everything that was written is
 // deleted or, if nobody can tell whether it was committed, kept.
-func (r *TransactionRebase) abandon(ctx context.Context, cause error) error {
+func (r *rebasing) abandon(ctx context.Context, cause error) error {
 	objects := append(r.vectors.Unreferred(nil), r.objects()...)
 	if errors.Is(cause, table.ErrAmbiguousCommit) {
 		return fmt.Errorf("%s: table %s: whether transaction %s was committed is unknown; the %d objects written for it were kept; commit the same change again to find out: %w",
@@ -206,7 +206,7 @@ func (r *TransactionRebase) abandon(ctx context.Context, cause error) error {
 }
 
 // committed describes how a commit ended well, and deletes what lost attempts wrote.
-func (r *TransactionRebase) committed(ctx context.Context, done commit.Done, attempts int) Committed {
+func (r *rebasing) committed(ctx context.Context, done commit.Done, attempts int) Committed {
 	out := r.proposed
 	if out.Table == "" { // found before anything was proposed: an earlier call's
 		out = r.outcome(done.Version)
@@ -253,7 +253,7 @@ func (r *TransactionRebase) committed(ctx context.Context, done commit.Done, att
 	return out
 }
 
-func (r *TransactionRebase) newFragments() (out []table.Fragment) {
+func (r *rebasing) newFragments() (out []table.Fragment) {
 	for _, f := range r.u.New {
 		out = append(out, table.Fragment{PhysicalRows: f.PhysicalRows, Files: f.Files})
 	}

@@ -5,58 +5,58 @@ import (
 	"fmt"
 )
 
-// Verdict is what one change has to do about another that was committed before it.
-type Verdict uint8
+// verdict is what one change has to do about another that was committed before it.
+type verdict uint8
 
 // From nothing to the worst.
 const (
-	// OK: the change is right as it is.
-	OK Verdict = iota
-	// Relocate: both know the rows they are about, and the rows decide: deletions
+	// compatible: the change is right as it is.
+	compatible verdict = iota
+	// relocate: both know the rows they are about, and the rows decide: deletions
 	// merge, or are carried to where the rows moved. Only a row that both changed
 	// is a conflict.
-	Relocate
-	// Retry: the work has to be done again from the current version.
-	Retry
-	// Incompatible: doing it again would not be the same change any more.
-	Incompatible
+	relocate
+	// retry: the work has to be done again from the current version.
+	retry
+	// incompatible: doing it again would not be the same change any more.
+	incompatible
 )
 
 // String names the verdict.
-func (v Verdict) String() string {
+func (v verdict) String() string {
 	switch v {
-	case OK:
+	case compatible:
 		return "ok"
-	case Relocate:
+	case relocate:
 		return "relocate"
-	case Retry:
+	case retry:
 		return "retry"
 	default:
 		return "incompatible"
 	}
 }
 
-// Comparison is a verdict and the pair of claims that decided it.
-type Comparison struct {
-	Verdict Verdict
-	// Reason says in words why the verdict is not OK; empty if it is.
+// comparison is a verdict and the pair of claims that decided it.
+type comparison struct {
+	Verdict verdict
+	// Reason says in words why the verdict is not compatible; empty if it is.
 	Reason string
 }
 
-// Compare says what the change with the footprint mine, which is being committed,
+// compare says what the change with the footprint mine, which is being committed,
 // has to do about the one with the footprint theirs, which was committed after the
 // version that mine was computed from. The order matters: theirs had what it
 // required when it was committed, and cannot lose it any more.
 //
 // It takes time in proportion to the claims of both.
-func Compare(mine, theirs *Footprint) Comparison {
-	for _, f := range []*Footprint{theirs, mine} {
+func compare(mine, theirs *footprint) comparison {
+	for _, f := range []*footprint{theirs, mine} {
 		if f.unknown {
-			return Comparison{Verdict: Incompatible, Reason: fmt.Sprintf("what %q does is not known", f.operation)}
+			return comparison{Verdict: incompatible, Reason: fmt.Sprintf("what %q does is not known", f.operation)}
 		}
 	}
 	worst := conflict{}
-	meet := func(m, t Claim) {
+	meet := func(m, t claim) {
 		if c := (conflict{judge(m, t), m, t}); c.worseThan(worst) {
 			worst = c
 		}
@@ -80,34 +80,34 @@ func Compare(mine, theirs *Footprint) Comparison {
 			}
 		}
 	}
-	if worst.verdict == OK {
-		return Comparison{}
+	if worst.verdict == compatible {
+		return comparison{}
 	}
-	return Comparison{Verdict: worst.verdict, Reason: worst.reason(mine.operation, theirs.operation)}
+	return comparison{Verdict: worst.verdict, Reason: worst.reason(mine.operation, theirs.operation)}
 }
 
 // judge is the rule, the only one there is, for two claims that overlap.
-func judge(mine, theirs Claim) Verdict {
+func judge(mine, theirs claim) verdict {
 	kind := kinds[mine.Coordinate.Kind]
 	byRow := mine.ByRow && theirs.ByRow
 	switch {
-	case theirs.Mode == Requires:
-		return OK
-	case mine.Mode == WritesPart && theirs.Mode == WritesPart && !(byRow && kind.shared):
-		return OK
-	case byRow && !(mine.Mode == Writes && theirs.Mode == Writes):
-		return Relocate
+	case theirs.Mode == requires:
+		return compatible
+	case mine.Mode == writesPart && theirs.Mode == writesPart && !(byRow && kind.shared):
+		return compatible
+	case byRow && !(mine.Mode == writes && theirs.Mode == writes):
+		return relocate
 	case kind.terminal:
-		return Incompatible
+		return incompatible
 	default:
-		return Retry
+		return retry
 	}
 }
 
-// conflict is a pair of claims that is not OK.
+// conflict is a pair of claims that are not compatible.
 type conflict struct {
-	verdict      Verdict
-	mine, theirs Claim
+	verdict      verdict
+	mine, theirs claim
 }
 
 // worseThan orders conflicts by verdict, then so that the same pair of footprints
@@ -116,21 +116,21 @@ func (c conflict) worseThan(d conflict) bool {
 	if c.verdict != d.verdict {
 		return c.verdict > d.verdict
 	}
-	return c.verdict != OK && cmp.Or(c.mine.Coordinate.compare(d.mine.Coordinate), c.theirs.Coordinate.compare(d.theirs.Coordinate)) < 0
+	return c.verdict != compatible && cmp.Or(c.mine.Coordinate.compare(d.mine.Coordinate), c.theirs.Coordinate.compare(d.theirs.Coordinate)) < 0
 }
 
 func (c conflict) reason(mine, theirs string) string {
-	do := [...]string{Requires: "relies on", WritesPart: "adds to", Writes: "replaces"}[c.mine.Mode]
+	do := [...]string{requires: "relies on", writesPart: "adds to", writes: "replaces"}[c.mine.Mode]
 	ours := fmt.Sprintf("%s %s %s", mine, do, c.mine.Coordinate)
 	ended := kinds[c.theirs.Coordinate.Kind].ended
 	switch {
-	case c.theirs.Mode == WritesPart && ended != "":
+	case c.theirs.Mode == writesPart && ended != "":
 		return fmt.Sprintf("%s, which %s %s", ours, theirs, ended)
-	case c.mine.Coordinate != c.theirs.Coordinate && c.theirs.Mode == WritesPart:
+	case c.mine.Coordinate != c.theirs.Coordinate && c.theirs.Mode == writesPart:
 		return fmt.Sprintf("%s, and %s added to %s", ours, theirs, c.theirs.Coordinate)
 	case c.mine.Coordinate != c.theirs.Coordinate:
 		return fmt.Sprintf("%s, and %s replaced %s", ours, theirs, c.theirs.Coordinate)
-	case c.theirs.Mode == WritesPart:
+	case c.theirs.Mode == writesPart:
 		return fmt.Sprintf("%s, to which %s added", ours, theirs)
 	default:
 		return fmt.Sprintf("%s, which %s replaced", ours, theirs)

@@ -23,16 +23,16 @@ type ConflictError struct {
 	Rows RowSet
 	// Reason says in words what is in the way.
 	Reason string
-	// Verdict is Retry or Incompatible.
-	Verdict Verdict
 	// Lost are the groups of a rewrite, if none of them is left.
 	Lost []LostGroup
 	// Attempts is the number of commits tried before.
 	Attempts int
+
+	verdict verdict // retry or incompatible
 }
 
 // Retryable says whether computing the change anew can succeed.
-func (e *ConflictError) Retryable() bool { return e.Verdict != Incompatible }
+func (e *ConflictError) Retryable() bool { return e.verdict != incompatible }
 
 func (e *ConflictError) Error() string {
 	s := fmt.Sprintf("rebase: table %s version %d", e.Table, e.Version)

@@ -8,56 +8,56 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Kind is what sort of thing a coordinate names.
-type Kind uint8
+// kind is what sort of thing a coordinate names.
+type kind uint8
 
 // The kinds of coordinate, by what they are told apart by.
 const (
-	// Lineage: the table's contents as a whole descend from those that were read.
-	Lineage Kind = iota
-	// Contents: the whole of the rows and columns, for changes that set it.
-	Contents
-	// FragmentSet: which fragments there are, beyond those that a change names.
-	FragmentSet
-	// ColumnSet: which columns there are.
-	ColumnSet
-	// InsertedRows: which rows were added without a word about their keys.
-	InsertedRows
-	// UniqueKeys: which rows were added as the first to have their key.
-	UniqueKeys
-	// FragmentCounter: the ids that were given out.
-	FragmentCounter
-	// MemWAL: the table beside its write-ahead log.
-	MemWAL
-	// MemWALProgress: how far the log was taken into the table.
-	MemWALProgress
+	// lineage: the table's contents as a whole descend from those that were read.
+	lineage kind = iota
+	// contents: the whole of the rows and columns, for changes that set it.
+	contents
+	// fragmentSet: which fragments there are, beyond those that a change names.
+	fragmentSet
+	// columnSet: which columns there are.
+	columnSet
+	// insertedRows: which rows were added without a word about their keys.
+	insertedRows
+	// uniqueKeys: which rows were added as the first to have their key.
+	uniqueKeys
+	// fragmentCounter: the ids that were given out.
+	fragmentCounter
+	// memWAL: the table beside its write-ahead log.
+	memWAL
+	// memWALProgress: how far the log was taken into the table.
+	memWALProgress
 
-	// FragmentExistence (by fragment): it is there.
-	FragmentExistence
-	// RowAddresses (by fragment): its rows lie where their addresses say.
-	RowAddresses
-	// FragmentDeletions (by fragment): which of its rows are deleted.
-	FragmentDeletions
-	// RowVersions (by fragment): the versions that created and changed its rows.
-	RowVersions
-	// FieldData (by fragment and field): the values of one column.
-	FieldData
-	// IndexCoverage (by fragment and field): which indexes on a column claim it.
-	IndexCoverage
+	// fragmentExistence (by fragment): it is there.
+	fragmentExistence
+	// rowAddresses (by fragment): its rows lie where their addresses say.
+	rowAddresses
+	// fragmentDeletions (by fragment): which of its rows are deleted.
+	fragmentDeletions
+	// rowVersions (by fragment): the versions that created and changed its rows.
+	rowVersions
+	// fieldData (by fragment and field): the values of one column.
+	fieldData
+	// indexCoverage (by fragment and field): which indexes on a column claim it.
+	indexCoverage
 
-	// FieldDefinition (by field): a column's name and type.
-	FieldDefinition
+	// fieldDefinition (by field): a column's name and type.
+	fieldDefinition
 
-	// IndexName (by key): the segments that make up an index.
-	IndexName
-	// IndexSegment (by key): one of them.
-	IndexSegment
-	// Setting (by map and key): an entry of the configuration or of metadata.
-	Setting
-	// BaseID, BaseName and BasePath (by key): a root that files lie under.
-	BaseID
-	BaseName
-	BasePath
+	// indexName (by key): the segments that make up an index.
+	indexName
+	// indexSegment (by key): one of them.
+	indexSegment
+	// setting (by map and key): an entry of the configuration or of metadata.
+	setting
+	// baseID, baseName and basePath (by key): a root that files lie under.
+	baseID
+	baseName
+	basePath
 )
 
 // traits are what the rule and the messages have to know of a kind.
@@ -77,87 +77,87 @@ type traits struct {
 }
 
 var kinds = [...]traits{
-	Lineage:           {name: "the table's lineage", terminal: true, ended: "ended"},
-	Contents:          {name: "the table's contents"},
-	FragmentSet:       {name: "the set of fragments"},
-	ColumnSet:         {name: "the set of columns", terminal: true},
-	InsertedRows:      {name: "the rows inserted"},
-	FragmentCounter:   {name: "the fragment id counter"},
-	UniqueKeys:        {name: "the unique keys inserted"},
-	MemWAL:            {name: "the table beside its write-ahead log", terminal: true},
-	MemWALProgress:    {name: "the progress of the write-ahead log", terminal: true},
-	FragmentExistence: {name: "the existence", byFragment: true, shared: true, ended: "ended"},
-	RowAddresses:      {name: "the row addresses", byFragment: true},
-	FragmentDeletions: {name: "the deletion vector", byFragment: true, shared: true},
-	RowVersions:       {name: "the row versions", byFragment: true},
-	FieldData:         {name: "the data", byFragment: true, byField: true},
-	IndexCoverage:     {name: "the index coverage", byFragment: true, byField: true},
-	FieldDefinition:   {name: "the definition", byField: true},
-	IndexName:         {name: "the index", byKey: true},
-	IndexSegment:      {name: "the index segment", byKey: true},
-	Setting:           {name: "the setting", byKey: true, terminal: true},
-	BaseID:            {name: "the base", byKey: true, terminal: true},
-	BaseName:          {name: "the base named", byKey: true, terminal: true},
-	BasePath:          {name: "the base at", byKey: true, terminal: true},
+	lineage:           {name: "the table's lineage", terminal: true, ended: "ended"},
+	contents:          {name: "the table's contents"},
+	fragmentSet:       {name: "the set of fragments"},
+	columnSet:         {name: "the set of columns", terminal: true},
+	insertedRows:      {name: "the rows inserted"},
+	fragmentCounter:   {name: "the fragment id counter"},
+	uniqueKeys:        {name: "the unique keys inserted"},
+	memWAL:            {name: "the table beside its write-ahead log", terminal: true},
+	memWALProgress:    {name: "the progress of the write-ahead log", terminal: true},
+	fragmentExistence: {name: "the existence", byFragment: true, shared: true, ended: "ended"},
+	rowAddresses:      {name: "the row addresses", byFragment: true},
+	fragmentDeletions: {name: "the deletion vector", byFragment: true, shared: true},
+	rowVersions:       {name: "the row versions", byFragment: true},
+	fieldData:         {name: "the data", byFragment: true, byField: true},
+	indexCoverage:     {name: "the index coverage", byFragment: true, byField: true},
+	fieldDefinition:   {name: "the definition", byField: true},
+	indexName:         {name: "the index", byKey: true},
+	indexSegment:      {name: "the index segment", byKey: true},
+	setting:           {name: "the setting", byKey: true, terminal: true},
+	baseID:            {name: "the base", byKey: true, terminal: true},
+	baseName:          {name: "the base named", byKey: true, terminal: true},
+	basePath:          {name: "the base at", byKey: true, terminal: true},
 }
 
-// Scope widens a coordinate to a region.
-type Scope uint8
+// scope widens a coordinate to a region.
+type scope uint8
 
-// What a region leaves open. EveryFragment goes with EveryField where the kind has
+// What a region leaves open. everyFragment goes with everyField where the kind has
 // both.
 const (
-	EveryFragment Scope = 1 << iota
-	EveryField
-	EveryKey
+	everyFragment scope = 1 << iota
+	everyField
+	everyKey
 )
 
-// Coordinate names something that a change can write or depend on, or a region of
+// coordinate names something that a change can write or depend on, or a region of
 // them. Only the parts that its kind is told apart by are set, and those that
 // Every leaves open are not.
-type Coordinate struct {
-	Kind     Kind
-	Every    Scope
+type coordinate struct {
+	Kind     kind
+	Every    scope
 	Fragment table.FragmentID
 	Field    int32
-	// Map is the map that a Setting is in.
+	// Map is the map that a setting is in.
 	Map string
 	Key string
 }
 
 // wider yields the regions that the coordinate lies in, itself not included.
-func (c Coordinate) wider(yield func(Coordinate) bool) {
+func (c coordinate) wider(yield func(coordinate) bool) {
 	k := kinds[c.Kind]
-	if k.byKey && c.Every&EveryKey == 0 {
-		c.Every |= EveryKey
+	if k.byKey && c.Every&everyKey == 0 {
+		c.Every |= everyKey
 		c.Key = ""
 		yield(c)
 		return
 	}
-	if k.byField && c.Every&EveryField == 0 {
-		c.Every |= EveryField
+	if k.byField && c.Every&everyField == 0 {
+		c.Every |= everyField
 		c.Field = 0
 		if !yield(c) {
 			return
 		}
 	}
-	if k.byFragment && c.Every&EveryFragment == 0 {
-		c.Every |= EveryFragment
+	if k.byFragment && c.Every&everyFragment == 0 {
+		c.Every |= everyFragment
 		c.Fragment = 0
 		yield(c)
 	}
 }
 
 // String is the coordinate as messages name it.
-func (c Coordinate) String() string {
+func (c coordinate) String() string {
 	k := kinds[c.Kind]
 	s := k.name
 	switch {
-	case k.byKey && c.Every&EveryKey != 0:
+	case k.byKey && c.Every&everyKey != 0:
 		s = "every" + strings.TrimPrefix(s, "the")
 	case k.byKey:
 		s += fmt.Sprintf(" %q", c.Key)
-	case k.byField && c.Every&EveryField != 0:
+	case k.byField && c.Every&everyField != 0:
 		s += " of every field"
 	case k.byField:
 		s += fmt.Sprintf(" of field %d", c.Field)
@@ -170,7 +170,7 @@ func (c Coordinate) String() string {
 		if k.byField {
 			of = " in"
 		}
-		if c.Every&EveryFragment != 0 {
+		if c.Every&everyFragment != 0 {
 			return s + of + " every fragment"
 		}
 		s += fmt.Sprintf("%s fragment %d", of, c.Fragment)
@@ -179,7 +179,7 @@ func (c Coordinate) String() string {
 }
 
 // compare orders coordinates, so that of several conflicts the same one is told.
-func (c Coordinate) compare(d Coordinate) int {
+func (c coordinate) compare(d coordinate) int {
 	return cmp.Or(cmp.Compare(c.Kind, d.Kind), cmp.Compare(c.Every, d.Every), cmp.Compare(c.Fragment, d.Fragment),
 		cmp.Compare(c.Field, d.Field), cmp.Compare(c.Map, d.Map), cmp.Compare(c.Key, d.Key))
 }

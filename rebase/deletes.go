@@ -31,7 +31,7 @@ type othersDelete struct {
 }
 
 // othersDeleted remembers what others deleted of the fragments that matter.
-func (r *TransactionRebase) othersDeleted(tx table.Transaction, updated []table.Fragment, removed []table.FragmentID, update bool) {
+func (r *rebasing) othersDeleted(tx table.Transaction, updated []table.Fragment, removed []table.FragmentID, update bool) {
 	tx.Operation = named(tx.Operation) // which may be large
 	for _, f := range updated {
 		if f.PhysicalRows > 0 && f.LiveRows() == 0 {
@@ -51,7 +51,7 @@ func (r *TransactionRebase) othersDeleted(tx table.Transaction, updated []table.
 
 // settleDead takes the rows of a fragment that others deleted out of the change. s is
 // any version that vectors can be read with.
-func (r *TransactionRebase) settleDead(ctx context.Context, s *table.Snapshot, id table.FragmentID, dead *deletion.Vector) error {
+func (r *rebasing) settleDead(ctx context.Context, s *table.Snapshot, id table.FragmentID, dead *deletion.Vector) error {
 	hit := r.rows[id].Intersect(dead)
 	if hit.IsEmpty() {
 		return nil
@@ -75,13 +75,13 @@ func (r *TransactionRebase) settleDead(ctx context.Context, s *table.Snapshot, i
 	return nil
 }
 
-func (r *TransactionRebase) updates() bool {
+func (r *rebasing) updates() bool {
 	_, ok := r.u.Transaction.Operation.(table.Update)
 	return ok
 }
 
 // inTheWay says whether any of ds makes a conflict if it hit a row of this change.
-func (r *TransactionRebase) inTheWay(ds []othersDelete) bool {
+func (r *rebasing) inTheWay(ds []othersDelete) bool {
 	return len(ds) > 0 && (r.updates() || slices.ContainsFunc(ds, func(d othersDelete) bool { return d.update }))
 }
 
@@ -89,7 +89,7 @@ func (r *TransactionRebase) inTheWay(ds []othersDelete) bool {
 // alive before the first, and returns the conflict that this makes, if any. What is
 // dead stays dead, so the range is halved: one that is not in the way, or hit none of
 // the rows, is not looked into.
-func (r *TransactionRebase) blame(ctx context.Context, s *table.Snapshot, ds []othersDelete, rows *deletion.Vector) error {
+func (r *rebasing) blame(ctx context.Context, s *table.Snapshot, ds []othersDelete, rows *deletion.Vector) error {
 	if rows.IsEmpty() || !r.inTheWay(ds) {
 		return nil
 	}
@@ -107,29 +107,29 @@ func (r *TransactionRebase) blame(ctx context.Context, s *table.Snapshot, ds []o
 	who, set := ds[0], RowSet{ds[0].fragment.ID: rows}
 	switch {
 	case who.update && r.updates():
-		return r.conflict(who.tx, Retry, set, "it updated what this change updates")
+		return r.conflict(who.tx, retry, set, "it updated what this change updates")
 	case who.update:
-		return r.conflict(who.tx, Retry, set, "it updated what this change deletes")
+		return r.conflict(who.tx, retry, set, "it updated what this change deletes")
 	default:
-		return r.conflict(who.tx, Retry, set, "it deleted what this change updates")
+		return r.conflict(who.tx, retry, set, "it deleted what this change updates")
 	}
 }
 
 // deadAfter are those of the rows that were dead after somebody's delete.
-func (r *TransactionRebase) deadAfter(ctx context.Context, s *table.Snapshot, d othersDelete, rows *deletion.Vector) (*deletion.Vector, error) {
+func (r *rebasing) deadAfter(ctx context.Context, s *table.Snapshot, d othersDelete, rows *deletion.Vector) (*deletion.Vector, error) {
 	if d.removed {
 		return rows, nil
 	}
 	v, err := r.readDeletions(ctx, s, d.fragment)
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrCorrupt) {
-		return nil, r.conflict(d.tx, Retry, RowSet{d.fragment.ID: rows}, "which rows it deleted cannot be told any more ("+err.Error()+")")
+		return nil, r.conflict(d.tx, retry, RowSet{d.fragment.ID: rows}, "which rows it deleted cannot be told any more ("+err.Error()+")")
 	}
 	return rows.Intersect(v), err
 }
 
 // settleBefore takes the rows out that others deleted in the window so far, of a
 // fragment that is gone or about to go.
-func (r *TransactionRebase) settleBefore(ctx context.Context, s *table.Snapshot, id table.FragmentID) error {
+func (r *rebasing) settleBefore(ctx context.Context, s *table.Snapshot, id table.FragmentID) error {
 	ds := r.deletes[id]
 	if len(ds) == 0 {
 		return nil
@@ -141,7 +141,7 @@ func (r *TransactionRebase) settleBefore(ctx context.Context, s *table.Snapshot,
 	return r.settleDead(ctx, s, id, dead)
 }
 
-func (r *TransactionRebase) readDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment) (*deletion.Vector, error) {
+func (r *rebasing) readDeletions(ctx context.Context, s *table.Snapshot, f table.Fragment) (*deletion.Vector, error) {
 	if f.Deletion == nil {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func (r *TransactionRebase) readDeletions(ctx context.Context, s *table.Snapshot
 
 // delete works out what becomes of the fragments that the rows are in, and stores
 // their vectors. Updated fragments are as in base, with the new vector.
-func (r *TransactionRebase) delete(ctx context.Context, base *table.Snapshot) (updated []table.Fragment, removed []table.FragmentID, err error) {
+func (r *rebasing) delete(ctx context.Context, base *table.Snapshot) (updated []table.Fragment, removed []table.FragmentID, err error) {
 	ids := r.rows.Fragments()
 	now, err := r.fragmentsNow(ctx, base, ids)
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *TransactionRebase) delete(ctx context.Context, base *table.Snapshot) (u
 
 // fragmentsNow finds fragments in base. Of one that is gone every row must have been
 // deleted, and one that is there must be the one that was read.
-func (r *TransactionRebase) fragmentsNow(ctx context.Context, base *table.Snapshot, ids []table.FragmentID) (now []table.Fragment, err error) {
+func (r *rebasing) fragmentsNow(ctx context.Context, base *table.Snapshot, ids []table.FragmentID) (now []table.Fragment, err error) {
 	for _, id := range ids {
 		if f, ok := base.Fragment(id); ok {
 			if err := r.checkFiles(ctx, base, f); err != nil {
@@ -212,7 +212,7 @@ func (r *TransactionRebase) fragmentsNow(ctx context.Context, base *table.Snapsh
 
 // store stores the vectors of fragments, which are parallel, and refers to them; nil
 // for those that keep theirs.
-func (r *TransactionRebase) store(ctx context.Context, base *table.Snapshot, fragments []table.Fragment, vectors []*deletion.Vector) error {
+func (r *rebasing) store(ctx context.Context, base *table.Snapshot, fragments []table.Fragment, vectors []*deletion.Vector) error {
 	err := r.each(ctx, len(fragments), func(ctx context.Context, i int) (err error) {
 		if vectors[i] != nil {
 			fragments[i].Deletion, err = r.vectors.Write(ctx, r.engine, fragments[i].ID, base.Version, vectors[i])
@@ -226,7 +226,7 @@ func (r *TransactionRebase) store(ctx context.Context, base *table.Snapshot, fra
 }
 
 // each calls do for 0 to n-1, a few at a time.
-func (r *TransactionRebase) each(ctx context.Context, n int, do func(context.Context, int) error) error {
+func (r *rebasing) each(ctx context.Context, n int, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.opts.Threads)
 	for i := range n {

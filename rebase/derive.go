@@ -17,7 +17,7 @@ import (
 //
 // Rows that are equal in all columns cannot be told apart by that, nor by anybody
 // who asks for rows by their values.
-func (r *TransactionRebase) derived(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) derived(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	before, after, err := r.around(ctx, tx, rows)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (r *TransactionRebase) derived(ctx context.Context, tx table.Transaction, g
 // byRank is the change of address on the assumption that the rewrite kept the order.
 // Of the old fragments' vectors only those are read that rows lie in; of the others
 // the number of deleted rows is enough.
-func (r *TransactionRebase) byRank(ctx context.Context, before, after *table.Snapshot, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) byRank(ctx context.Context, before, after *table.Snapshot, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	var out addressGroup
 	for _, f := range g.Old {
 		s := addressSource{id: f.ID, rows: f.PhysicalRows, dead: f.DeletedRows(), known: f.Deletion == nil}

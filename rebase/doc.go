@@ -6,26 +6,26 @@
 //
 // A change touches things, and these have coordinates: whether a fragment is there,
 // which of its rows are deleted, the data of one column in one fragment, the
-// definition of a column, an entry of the configuration. The [Footprint] of a
-// change says for each what it does there: [Requires] (it was computed from it),
-// [WritesPart] (it adds to it, or sets it whatever it was) or [Writes] (it replaces
+// definition of a column, an entry of the configuration. The footprint of a
+// change says for each what it does there: requires (it was computed from it),
+// writesPart (it adds to it, or sets it whatever it was) or writes (it replaces
 // what it read). A region is many coordinates at once.
 //
 //	delete of row 3 in fragment 7           rewrite of fragments 7 and 8
-//	  Requires    lineage                     Requires  lineage
-//	  Requires    row addresses of 7          Writes    row addresses of 7, of 8
-//	  WritesPart  deletion vector of 7        Requires  deletion vector of 7, of 8
-//	  Requires    data of every field in 7    Requires  data of every field in 7, in 8
+//	  requires    lineage                     requires  lineage
+//	  requires    row addresses of 7          writes    row addresses of 7, of 8
+//	  writesPart  deletion vector of 7        requires  deletion vector of 7, of 8
+//	  requires    data of every field in 7    requires  data of every field in 7, in 8
 //
 // There is one rule, for two claims on the same coordinate, mine being committed
 // and theirs committed already:
 //
-//	mine \ theirs   Requires   WritesPart   Writes
-//	Requires        ok         conflict     conflict
-//	WritesPart      ok         ok           conflict
-//	Writes          ok         conflict     conflict
+//	mine \ theirs   requires   writesPart   writes
+//	requires        ok         conflict     conflict
+//	writesPart      ok         ok           conflict
+//	writes          ok         conflict     conflict
 //
-// Whether a conflict is [Retry] or [Incompatible] follows from what was met over:
+// Whether a conflict is retry or incompatible follows from what was met over:
 // work that was computed can be computed again; a value that was asked for, or a
 // table that was replaced as a whole, cannot. There is no list of which operations
 // get on with which. A new kind of operation needs a footprint, and that is all.
@@ -33,8 +33,8 @@
 // # Rows
 //
 // Coordinates are coarse: the example above conflicts twice. But both sides know
-// exactly which rows they mean, and say so ([Claim].ByRow). Then the verdict is
-// [Relocate], and the rows decide: deletions add up, and are carried to where the
+// exactly which rows they mean, and say so (claim.ByRow). Then the verdict is
+// relocate, and the rows decide: deletions add up, and are carried to where the
 // rows went. A delete does not make a compaction start again, nor the other way
 // round.
 //
@@ -84,7 +84,7 @@
 //
 // A change is computed from one version and committed over another. What others did
 // in between, the window, is gone through oldest first, for each step may move rows
-// that a later one is about. [TransactionRebase] keeps the rows where they are by
+// that a later one is about. A rebasing keeps the rows where they are by
 // then. For each transaction, footprints are compared; a conflict is the end. Rows are
 // followed through rewrites. What others deleted is only remembered, with the vectors
 // that they left: whether it hit a row of this change shows in the vector that is to

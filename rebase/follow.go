@@ -25,7 +25,7 @@ import (
 // another rewrite of the same fragments may be on record.
 
 // overRewrite takes along the rows that a rewrite moved.
-func (r *TransactionRebase) overRewrite(ctx context.Context, base *table.Snapshot, tx table.Transaction, op table.Rewrite) error {
+func (r *rebasing) overRewrite(ctx context.Context, base *table.Snapshot, tx table.Transaction, op table.Rewrite) error {
 	for _, g := range op.Groups {
 		rows := RowSet{}
 		var old []table.Fragment
@@ -64,7 +64,7 @@ func (r *TransactionRebase) overRewrite(ctx context.Context, base *table.Snapsho
 
 // follow returns where rows of one group went. They were all alive when the rewrite
 // was committed.
-func (r *TransactionRebase) follow(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (RowSet, error) {
+func (r *rebasing) follow(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (RowSet, error) {
 	var why []string
 	for _, source := range []struct {
 		name string
@@ -97,7 +97,7 @@ func (r *TransactionRebase) follow(ctx context.Context, base *table.Snapshot, tx
 			return nil, fmt.Errorf("rebase: table %s version %d: where %s went: %w", r.u.Table, tx.Version, rows, err)
 		}
 	}
-	return nil, r.conflict(tx, Retry, rows, "it moved what this change is about, and where to cannot be told ("+strings.Join(why, "; ")+")")
+	return nil, r.conflict(tx, retry, rows, "it moved what this change is about, and where to cannot be told ("+strings.Join(why, "; ")+")")
 }
 
 // unknownAddress says that a source does not know, and why; without a reason there
@@ -111,7 +111,7 @@ func unknownf(format string, args ...any) error {
 }
 
 // given looks for a change of address that the caller brought, or the memory.
-func (r *TransactionRebase) given(tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) given(tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	known := r.opts.Addresses
 	if m := r.opts.Memory; m != nil {
 		if c := m.Get(MemoryKey{r.u.Table, tx.ID}); c != nil {
@@ -184,7 +184,7 @@ func sameRewrite(g table.RewriteGroup, old, to []fri.Digest) error {
 
 // recorded looks into the fragment reuse index, of the version being replaced and,
 // if it is not there (any more), of the one that the rewrite made.
-func (r *TransactionRebase) recorded(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) recorded(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	c, err := r.recordedIn(ctx, base, g, rows)
 	if err == nil || base.Version == tx.Version {
 		return c, err
@@ -202,7 +202,7 @@ func (r *TransactionRebase) recorded(ctx context.Context, base *table.Snapshot, 
 	return nil, err
 }
 
-func (r *TransactionRebase) recordedIn(ctx context.Context, s *table.Snapshot, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) recordedIn(ctx context.Context, s *table.Snapshot, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	if s.Reuse == nil {
 		return nil, &unknownAddress{}
 	}
@@ -241,7 +241,7 @@ func (r *TransactionRebase) recordedIn(ctx context.Context, s *table.Snapshot, g
 }
 
 // history loads the history of a version; the one that was asked for last is kept.
-func (r *TransactionRebase) history(ctx context.Context, s *table.Snapshot) (*fri.History, error) {
+func (r *rebasing) history(ctx context.Context, s *table.Snapshot) (*fri.History, error) {
 	if h := r.loaded[s.Version]; h != nil {
 		return h, nil
 	}

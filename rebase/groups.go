@@ -59,7 +59,7 @@ type Rewriting struct {
 // groupState is one group while it is carried.
 type groupState struct {
 	Group
-	footprint *Footprint
+	footprint *footprint
 	// lost is why the group cannot be published; empty if it can.
 	lost string
 	// died are the rows of the sources that died since they were read, present the
@@ -73,17 +73,17 @@ func groupStates(u Uncommitted) (out []*groupState) {
 		if g.ReadVersion == 0 {
 			g.ReadVersion = u.Transaction.ReadVersion
 		}
-		out = append(out, &groupState{Group: g, footprint: FootprintOf(table.Rewrite{Groups: []table.RewriteGroup{{Old: g.Old}}})})
+		out = append(out, &groupState{Group: g, footprint: footprintOf(table.Rewrite{Groups: []table.RewriteGroup{{Old: g.Old}}})})
 	}
 	return out
 }
 
 // over compares the group with one transaction of the window.
-func (g *groupState) over(tx table.Transaction, theirs *Footprint) {
+func (g *groupState) over(tx table.Transaction, theirs *footprint) {
 	if tx.Version <= g.ReadVersion || g.lost != "" {
 		return // it read what that did; another group has not
 	}
-	if c := Compare(g.footprint, theirs); c.Verdict > Relocate {
+	if c := compare(g.footprint, theirs); c.Verdict > relocate {
 		g.lost = fmt.Sprintf("version %d: %s", tx.Version, c.Reason)
 	}
 }
@@ -93,7 +93,7 @@ func (g *groupState) over(tx table.Transaction, theirs *Footprint) {
 // reason to lose the group and checked where it is one to keep it: fragments that are
 // there must have the files that were read, and one that is gone must have died, not
 // moved.
-func (r *TransactionRebase) look(base *table.Snapshot, now Shape, g *groupState) (changed []table.Fragment) {
+func (r *rebasing) look(base *table.Snapshot, now Shape, g *groupState) (changed []table.Fragment) {
 	g.died, g.present = RowSet{}, nil
 	for _, then := range g.Old {
 		f, ok := base.Fragment(then.ID)
@@ -122,7 +122,7 @@ func (r *TransactionRebase) look(base *table.Snapshot, now Shape, g *groupState)
 
 // diedSince are the rows of a fragment that are dead now and were alive when a
 // rewrite read it. Rows that were dead then and live again are a conflict.
-func (r *TransactionRebase) diedSince(ctx context.Context, base *table.Snapshot, f table.Fragment, then *deletion.Vector) (*deletion.Vector, error) {
+func (r *rebasing) diedSince(ctx context.Context, base *table.Snapshot, f table.Fragment, then *deletion.Vector) (*deletion.Vector, error) {
 	now, err := r.readDeletions(ctx, base, f)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (r *TransactionRebase) diedSince(ctx context.Context, base *table.Snapshot,
 }
 
 // admit looks at all groups and drops those that cannot replace their sources in base.
-func (r *TransactionRebase) admit(ctx context.Context, base *table.Snapshot) error {
+func (r *rebasing) admit(ctx context.Context, base *table.Snapshot) error {
 	if len(r.groups) == 0 {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (r *TransactionRebase) admit(ctx context.Context, base *table.Snapshot) err
 	return r.drop(ctx, base)
 }
 
-func (r *TransactionRebase) placed() []Placed {
+func (r *rebasing) placed() []Placed {
 	out := make([]Placed, len(r.groups))
 	for i, g := range r.groups {
 		out[i] = Placed{Group: &g.Group, Present: g.present}
@@ -203,7 +203,7 @@ func (r *TransactionRebase) placed() []Placed {
 
 // drop takes out the groups that are lost, and deletes what was written for them. The
 // error is a *ConflictError if none is left.
-func (r *TransactionRebase) drop(ctx context.Context, base *table.Snapshot) error {
+func (r *rebasing) drop(ctx context.Context, base *table.Snapshot) error {
 	var kept []*groupState
 	for _, g := range r.groups {
 		if g.lost == "" {
@@ -222,14 +222,14 @@ func (r *TransactionRebase) drop(ctx context.Context, base *table.Snapshot) erro
 		r.discard(ctx, g.Objects)
 	}
 	if r.groups = kept; len(kept) == 0 && len(r.lost) > 0 {
-		return &ConflictError{Table: r.u.Table, Version: base.Version, Lost: r.lost, Verdict: Retry}
+		return &ConflictError{Table: r.u.Table, Version: base.Version, Lost: r.lost, verdict: retry}
 	}
 	return nil
 }
 
 // publish numbers the new fragments of the groups and gives them deletion vectors for
 // the rows that died.
-func (r *TransactionRebase) publish(ctx context.Context, base *table.Snapshot, next table.FragmentID, change *table.Change) ([]table.RewriteGroup, error) {
+func (r *rebasing) publish(ctx context.Context, base *table.Snapshot, next table.FragmentID, change *table.Change) ([]table.RewriteGroup, error) {
 	placed := r.placed()
 	var groups []Group
 	var to [][]table.FragmentID
@@ -294,7 +294,7 @@ func publishes(groups []table.RewriteGroup) (out []PublishedGroup) {
 // remember puts the change of address of groups that were committed into the memory:
 // a change of rows that is committed later, in the same session, need not find out
 // where its rows went.
-func (r *TransactionRebase) remember(published []PublishedGroup) {
+func (r *rebasing) remember(published []PublishedGroup) {
 	if r.opts.Memory == nil || len(published) == 0 || len(published) != len(r.groups) {
 		return
 	}
@@ -310,7 +310,7 @@ func (r *TransactionRebase) remember(published []PublishedGroup) {
 
 // discard deletes objects of groups and attempts that are lost. What cannot be deleted
 // is told at the end.
-func (r *TransactionRebase) discard(ctx context.Context, objects []table.Object) {
+func (r *rebasing) discard(ctx context.Context, objects []table.Object) {
 	deleted, err := commit.Discard(ctx, r.engine, r.opts.By, objects)
 	if len(objects) > 0 && r.opts.Discarded != nil {
 		r.opts.Discarded(deleted, err)

@@ -97,7 +97,7 @@ func TestGroups(t *testing.T) {
 			if op == nil {
 				op = table.ReserveFragments{}
 			}
-			r, err := rebase.NewTransactionRebase(deadRows{dead: deletion.Of(0, 1, 2)}, u, rebase.Options{})
+			r, err := rebase.NewRebasing(deadRows{dead: deletion.Of(0, 1, 2)}, u, rebase.Options{})
 			require.NoError(t, err)
 			require.NoError(t, r.Over(ctx, base, []table.Transaction{{Version: 8, Operation: op}}))
 			_, err = r.Propose(ctx, base)

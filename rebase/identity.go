@@ -10,7 +10,7 @@ import (
 
 // identified finds rows by their stable ids: it asks for the ids that the rows had
 // just before the rewrite, and where these ids are just after it.
-func (r *TransactionRebase) identified(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
+func (r *rebasing) identified(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	e, ok := r.engine.(table.RowIdentifier)
 	if !ok {
 		return nil, &unknownAddress{}
@@ -82,7 +82,7 @@ func identify(ctx context.Context, e table.RowIdentifier, before, after *table.S
 // around returns the version that a rewrite made, and one before it that has the
 // rows which it moved: the one that it replaced or, if that was cleaned up, the one
 // that the change was computed from.
-func (r *TransactionRebase) around(ctx context.Context, tx table.Transaction, rows RowSet) (before, after *table.Snapshot, err error) {
+func (r *rebasing) around(ctx context.Context, tx table.Transaction, rows RowSet) (before, after *table.Snapshot, err error) {
 	if after, err = r.load(ctx, tx.Version); err != nil {
 		return nil, nil, unlessConflict(err)
 	}

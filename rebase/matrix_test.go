@@ -127,7 +127,7 @@ func stock(t *testing.T) map[[2]string][2]string {
 	return out
 }
 
-var inStockTerms = map[rebase.Verdict]string{rebase.OK: "ok", rebase.Relocate: "rows", rebase.Retry: "R", rebase.Incompatible: "X"}
+var inStockTerms = map[rebase.Verdict]string{rebase.Compatible: "ok", rebase.Relocate: "rows", rebase.Retry: "R", rebase.Incompatible: "X"}
 
 // TestMatrix lists every ordered pair of operations, and every cell in which the
 // verdict is not that of the stock engine.
@@ -219,7 +219,7 @@ func TestRecordedPairs(t *testing.T) {
 			if pairNames[mine].reruns {
 				require.NotEqual(t, rebase.Incompatible, got.Verdict, name)
 			} else {
-				require.Equal(t, rebase.OK, got.Verdict, name)
+				require.Equal(t, rebase.Compatible, got.Verdict, name)
 			}
 		case "RETRYABLE":
 			if got.Verdict == rebase.Relocate {

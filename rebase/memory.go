@@ -26,8 +26,8 @@ type Rememberer interface {
 	Memory() Memory
 }
 
-// MemoryOf returns the memory of an engine, nil if it has none.
-func MemoryOf(e any) Memory {
+// memoryOf returns the memory of an engine, nil if it has none.
+func memoryOf(e any) Memory {
 	if r, ok := e.(Rememberer); ok {
 		return r.Memory()
 	}

@@ -40,7 +40,7 @@ func proofPiece(s *table.Snapshot, rows RowSet) uint64 {
 // prove reads the rows at their old addresses in before and at those that c gives
 // them in after, and compares them in all columns. It returns an unknownAddress if
 // some are not there, or not equal.
-func (r *TransactionRebase) prove(ctx context.Context, before, after *table.Snapshot, c *ChangeOfAddress, rows RowSet) error {
+func (r *rebasing) prove(ctx context.Context, before, after *table.Snapshot, c *ChangeOfAddress, rows RowSet) error {
 	columns := sharedColumns(before.Schema, after.Schema)
 	if len(columns) == 0 {
 		return unknownf("versions %d and %d have no column in common by which rows could be compared", before.Version, after.Version)
@@ -72,7 +72,7 @@ func sharedColumns(a, b table.Schema) (names []string) {
 	return names
 }
 
-func (r *TransactionRebase) provePairs(ctx context.Context, before, after *table.Snapshot, columns []string, pairs []movedRun) error {
+func (r *rebasing) provePairs(ctx context.Context, before, after *table.Snapshot, columns []string, pairs []movedRun) error {
 	var from, to []table.RowAddr
 	for _, p := range pairs {
 		for i := range table.RowAddr(p.rows) {

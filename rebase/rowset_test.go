@@ -116,7 +116,7 @@ func TestUncommittedIsPlainData(t *testing.T) {
 	} {
 		_, err := json.Marshal(u)
 		require.ErrorContains(t, err, want)
-		_, err = rebase.NewTransactionRebase(nil, u, rebase.Options{})
+		_, err = rebase.NewRebasing(nil, u, rebase.Options{})
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"x","read_version":1,"operation":"magic"}`), &base), "does not say what it does")

@@ -99,7 +99,7 @@ func TestChangedColumns(t *testing.T) {
 				u    rebase.Uncommitted
 				want string
 			}{{rows, c.rows}, {rewrite, c.rewrites}} {
-				r, err := rebase.NewTransactionRebase(w.e, mine.u, rebase.Options{})
+				r, err := rebase.NewRebasing(w.e, mine.u, rebase.Options{})
 				require.NoError(t, err)
 				require.NoError(t, r.Over(ctx, &base, []table.Transaction{{ID: "x", Version: base.Version, Operation: table.Project{}}}))
 				p, err := r.Propose(ctx, &base)
@@ -114,6 +114,6 @@ func TestChangedColumns(t *testing.T) {
 		})
 	}
 	for _, theirs := range []table.Operation{table.Append{}, table.Update{}, table.Delete{}, table.Rewrite{}} {
-		require.Equal(t, rebase.OK, rebase.Compare(rebase.FootprintOf(table.Project{}), rebase.FootprintOf(theirs)).Verdict, theirs.Kind())
+		require.Equal(t, rebase.Compatible, rebase.Compare(rebase.FootprintOf(table.Project{}), rebase.FootprintOf(theirs)).Verdict, theirs.Kind())
 	}
 }

@@ -208,7 +208,11 @@ func (s *story) commit(u rebase.Uncommitted, clash rebase.KeysClash) string {
 		var c *rebase.ConflictError
 		require.True(s.t, errors.As(err, &c))
 		require.Equal(s.t, !c.Retryable(), errors.Is(err, table.ErrTerminal))
-		return fmt.Sprintf("%v: %v\n%s", c.Verdict, randomID.ReplaceAllString(err.Error(), "transaction ?"), s.w)
+		verdict := rebase.Retry
+		if !c.Retryable() {
+			verdict = rebase.Incompatible
+		}
+		return fmt.Sprintf("%v: %v\n%s", verdict, randomID.ReplaceAllString(err.Error(), "transaction ?"), s.w)
 	}
 	text := fmt.Sprintf("version %d: %d deleted", out.Version, out.RowsDeleted)
 	if out.Nothing {

@@ -11,11 +11,11 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// TransactionRebase carries one uncommitted change from the version that it was
+// rebasing carries one uncommitted change from the version that it was
 // computed from over whatever others committed since, oldest first, and makes a
-// proposal of it. [Commit] runs it in a loop; who has a loop of their own uses it
-// directly. It is for one change, and not safe for concurrent use.
-type TransactionRebase struct {
+// proposal of it. [Commit] runs it in a loop. It is for one change, and not safe for
+// concurrent use.
+type rebasing struct {
 	opts    Options
 	engine  table.Engine
 	u       Uncommitted
@@ -40,7 +40,7 @@ type TransactionRebase struct {
 	died map[table.FragmentID]bool
 	// footprint is what the change touches at the version; nil if rows moved since
 	// it was computed.
-	footprint *Footprint
+	footprint *footprint
 	// reshaped says that columns were changed since the read version.
 	reshaped bool
 	// loaded is the history of addresses of the version that it was last asked of.
@@ -59,14 +59,14 @@ type TransactionRebase struct {
 	proposed Committed // of the last proposal
 }
 
-// NewTransactionRebase returns the rebase of a change. Of the options those about
+// newRebasing returns the rebase of a change. Of the options those about
 // attempts do not matter.
-func NewTransactionRebase(e table.Engine, u Uncommitted, opts Options) (*TransactionRebase, error) {
+func newRebasing(e table.Engine, u Uncommitted, opts Options) (*rebasing, error) {
 	if err := u.Validate(); err != nil {
 		return nil, err
 	}
 	opts.ensureDefaults(e)
-	return &TransactionRebase{
+	return &rebasing{
 		opts: opts, engine: e, u: u, at: u.Transaction.ReadVersion, rows: u.Affected.Clone(),
 		files: maps.Clone(u.Files), filesOf: map[table.FragmentID]uint64{},
 		deletes: map[table.FragmentID][]othersDelete{}, died: map[table.FragmentID]bool{}, loaded: map[uint64]*fri.History{},
@@ -74,19 +74,11 @@ func NewTransactionRebase(e table.Engine, u Uncommitted, opts Options) (*Transac
 	}, nil
 }
 
-// Rows are the affected rows where they are by now, without those of which it was
-// found out that others deleted them.
-func (r *TransactionRebase) Rows() RowSet { return r.rows.Clone() }
-
-// Vectors are the deletion vectors that proposals stored. Those that the committed
-// one does not refer to are the caller's to delete.
-func (r *TransactionRebase) Vectors() *commit.Vectors { return &r.vectors }
-
-// Over carries the change over transactions that others committed, up to the version
+// overAll carries the change over transactions that others committed, up to the version
 // base: those of the versions since the last call, or since the read version. Ones
 // that were seen before are skipped. The error is a [*ConflictError] if that is
 // impossible; the change is then of no use any more.
-func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, transactions []table.Transaction) error {
+func (r *rebasing) overAll(ctx context.Context, base *table.Snapshot, transactions []table.Transaction) error {
 	for _, tx := range transactions {
 		if tx.Version <= r.at {
 			continue
@@ -102,18 +94,18 @@ func (r *TransactionRebase) Over(ctx context.Context, base *table.Snapshot, tran
 	return nil
 }
 
-func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
+func (r *rebasing) over(ctx context.Context, base *table.Snapshot, tx table.Transaction) error {
 	r.seen = append(r.seen, table.Transaction{ID: tx.ID, Version: tx.Version, Operation: named(tx.Operation)})
-	theirs := FootprintOf(tx.Operation)
+	theirs := footprintOf(tx.Operation)
 	if r.rewrites() {
 		for _, g := range r.groups {
 			g.over(tx, theirs)
 		}
 	} else {
 		if r.footprint == nil {
-			r.footprint = FootprintOf(r.operation())
+			r.footprint = footprintOf(r.operation())
 		}
-		if c := Compare(r.footprint, theirs); c.Verdict > Relocate {
+		if c := compare(r.footprint, theirs); c.Verdict > relocate {
 			return r.conflict(tx, c.Verdict, nil, c.Reason)
 		}
 	}
@@ -137,11 +129,11 @@ func (r *TransactionRebase) over(ctx context.Context, base *table.Snapshot, tx t
 }
 
 // rewrites says whether the change is a rewrite. Its groups are compared one by one.
-func (r *TransactionRebase) rewrites() bool { return len(r.u.Groups) > 0 }
+func (r *rebasing) rewrites() bool { return len(r.u.Groups) > 0 }
 
 // operation is what the change would do where its rows are by now, as far as a
 // footprint needs to know.
-func (r *TransactionRebase) operation() table.Operation {
+func (r *rebasing) operation() table.Operation {
 	var updated []table.Fragment
 	for _, id := range r.rows.Fragments() {
 		updated = append(updated, table.Fragment{ID: id})
@@ -172,22 +164,22 @@ func named(op table.Operation) table.Operation {
 }
 
 // conflict makes the error for a transaction in the way.
-func (r *TransactionRebase) conflict(tx table.Transaction, v Verdict, rows RowSet, reason string) error {
+func (r *rebasing) conflict(tx table.Transaction, v verdict, rows RowSet, reason string) error {
 	kind := ""
 	if tx.Operation != nil {
 		kind = tx.Operation.Kind()
 	}
-	return &ConflictError{Table: r.u.Table, Version: tx.Version, Transaction: tx.ID, Operation: kind, Rows: rows, Reason: reason, Verdict: v}
+	return &ConflictError{Table: r.u.Table, Version: tx.Version, Transaction: tx.ID, Operation: kind, Rows: rows, Reason: reason, verdict: v}
 }
 
 // conflictAt makes the error for a version in which something is not as it must be.
-func (r *TransactionRebase) conflictAt(version uint64, rows RowSet, format string, args ...any) error {
-	return &ConflictError{Table: r.u.Table, Version: version, Rows: rows, Reason: fmt.Sprintf(format, args...), Verdict: Retry}
+func (r *rebasing) conflictAt(version uint64, rows RowSet, format string, args ...any) error {
+	return &ConflictError{Table: r.u.Table, Version: version, Rows: rows, Reason: fmt.Sprintf(format, args...), verdict: retry}
 }
 
 // compareKeys has the keys of rows that others inserted compared with those that
 // this change asserts to be new.
-func (r *TransactionRebase) compareKeys(ctx context.Context, tx table.Transaction) error {
+func (r *rebasing) compareKeys(ctx context.Context, tx table.Transaction) error {
 	mine, ok := r.u.Transaction.Operation.(table.Update)
 	if !ok || len(mine.UniqueKeys) == 0 || r.opts.KeysClash == nil {
 		return nil
@@ -209,14 +201,14 @@ func (r *TransactionRebase) compareKeys(ctx context.Context, tx table.Transactio
 	// Formats number fragments as they commit: what the transaction says of their
 	// ids need not be final, but their files are theirs alone.
 	if added = withFilesOf(s, added); added == nil {
-		return r.conflict(tx, Retry, nil, "it inserted rows that are not to be found, so that their keys cannot be compared")
+		return r.conflict(tx, retry, nil, "it inserted rows that are not to be found, so that their keys cannot be compared")
 	}
 	clash, err := r.opts.KeysClash(ctx, s, added)
 	switch {
 	case err != nil:
 		return fmt.Errorf("rebase: table %s version %d: keys that were inserted: %w", r.u.Table, tx.Version, err)
 	case clash:
-		return r.conflict(tx, Retry, nil, "it inserted a row with a key that this change inserts as the first to have it")
+		return r.conflict(tx, retry, nil, "it inserted a row with a key that this change inserts as the first to have it")
 	}
 	return nil
 }
@@ -244,7 +236,7 @@ func withFilesOf(s *table.Snapshot, fragments []table.Fragment) (out []table.Fra
 
 // load loads a version. One that is gone makes the change a conflict: what it would
 // have told cannot be known.
-func (r *TransactionRebase) load(ctx context.Context, version uint64) (*table.Snapshot, error) {
+func (r *rebasing) load(ctx context.Context, version uint64) (*table.Snapshot, error) {
 	s, err := r.engine.Load(ctx, version)
 	switch {
 	case errors.Is(err, table.ErrNotFound):
@@ -255,12 +247,12 @@ func (r *TransactionRebase) load(ctx context.Context, version uint64) (*table.Sn
 	return s, nil
 }
 
-// Propose makes the change over the version that it was carried to. The current
+// propose makes the change over the version that it was carried to. The current
 // deletion vectors are read and added to: a vector that was read earlier is never
 // installed again. Fragments that are left without a live row are removed. It
 // returns nil if there is nothing to do: every row is dead, and none is new. The
 // error is a [*ConflictError] if somebody updated a row that is to be deleted.
-func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (*table.Proposal, error) {
+func (r *rebasing) propose(ctx context.Context, base *table.Snapshot) (*table.Proposal, error) {
 	if base.Version != r.at {
 		return nil, fmt.Errorf("rebase: table %s: a proposal over version %d of a change that was carried to version %d", r.u.Table, base.Version, r.at)
 	}
@@ -310,7 +302,7 @@ func (r *TransactionRebase) Propose(ctx context.Context, base *table.Snapshot) (
 }
 
 // number gives new fragments their ids, from next on.
-func (r *TransactionRebase) number(base *table.Snapshot, next table.FragmentID, fragments []table.NewFragment) ([]table.Fragment, error) {
+func (r *rebasing) number(base *table.Snapshot, next table.FragmentID, fragments []table.NewFragment) ([]table.Fragment, error) {
 	if left := uint64(table.MaxFragmentID) + 1 - uint64(next); uint64(len(fragments)) > left {
 		return nil, table.Unsupportedf("rebase: table %s version %d: %d new fragments, and %d ids are left", r.u.Table, base.Version, len(fragments), left)
 	}
@@ -323,7 +315,7 @@ func (r *TransactionRebase) number(base *table.Snapshot, next table.FragmentID, 
 
 // checkShape makes sure that the columns of new rows are still what they were when
 // these were written, if somebody changed columns.
-func (r *TransactionRebase) checkShape(ctx context.Context, base *table.Snapshot) error {
+func (r *rebasing) checkShape(ctx context.Context, base *table.Snapshot) error {
 	if !r.reshaped || len(r.u.New) == 0 {
 		return nil
 	}
@@ -341,7 +333,7 @@ func (r *TransactionRebase) checkShape(ctx context.Context, base *table.Snapshot
 }
 
 // outcome is what the change does in a version, if it gets there.
-func (r *TransactionRebase) outcome(version uint64) Committed {
+func (r *rebasing) outcome(version uint64) Committed {
 	out := Committed{
 		Table: r.u.Table, Version: version, ReadVersion: r.u.Transaction.ReadVersion,
 		RebasedOver: []uint64{}, Added: []table.FragmentID{},

@@ -80,7 +80,7 @@ type Remapper struct {
 }
 
 // New returns a Remapper for the history of one version of a table. It decodes
-// nothing yet. A history that is attached to a [fri.Session] shares decoded
+// nothing yet. A history that is attached to a [fri.Cache] shares decoded
 // segments with whatever else uses the session.
 func New(h *fri.History, opts Options) *Remapper { return ForTranslator(h.Translator(), opts) }
 

@@ -23,6 +23,9 @@ type Transaction struct {
 type Operation interface {
 	// Kind is a stable lower-case name, for messages and JSON.
 	Kind() string
+	// sealed: what an operation touches has to be known where changes are compared, so
+	// that a kind of an engine's own is an Unknown, which is in the way of everything.
+	sealed()
 }
 
 // Append adds fragments.
@@ -187,6 +190,24 @@ func (Clone) Kind() string { return "clone" }
 
 // Kind implements Operation.
 func (u Unknown) Kind() string { return u.Name }
+
+func (Append) sealed()            {}
+func (Delete) sealed()            {}
+func (Update) sealed()            {}
+func (Rewrite) sealed()           {}
+func (CreateIndex) sealed()       {}
+func (ReserveFragments) sealed()  {}
+func (Merge) sealed()             {}
+func (Project) sealed()           {}
+func (Restore) sealed()           {}
+func (Overwrite) sealed()         {}
+func (UpdateConfig) sealed()      {}
+func (DataReplacement) sealed()   {}
+func (DataOverlay) sealed()       {}
+func (UpdateMemWALState) sealed() {}
+func (UpdateBases) sealed()       {}
+func (Clone) sealed()             {}
+func (Unknown) sealed()           {}
 
 // Change is what a commit does to the version that it replaces, as a delta. The
 // engine applies it to that version, so nothing that others did is undone.

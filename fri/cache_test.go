@@ -15,8 +15,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-func newSession(t testing.TB, maxBytes int64) *fri.Session {
-	s, err := fri.NewSession(fri.SessionOptions{MaxBytes: maxBytes})
+func newCache(t testing.TB, maxBytes int64) *fri.Cache {
+	s, err := fri.NewCache(fri.CacheOptions{MaxBytes: maxBytes})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -50,15 +50,15 @@ func stack(t testing.TB, first table.FragmentID, seeds ...uint64) *fri.History {
 // The answers do not depend on what the cache does: one that takes everything in,
 // one that evicts all the time, one that refuses everything, one that is emptied
 // between questions, and one that is closed.
-func TestSessionAgainstModel(t *testing.T) {
+func TestCacheAgainstModel(t *testing.T) {
 	sizes := []int64{1 << 20, 2000, 1}
-	sessions := map[int64]*fri.Session{}
+	caches := map[int64]*fri.Cache{}
 	for _, n := range sizes {
-		sessions[n] = newSession(t, n)
+		caches[n] = newCache(t, n)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		s := sessions[rapid.SampledFrom(sizes).Draw(t, "bytes")]
+		s := caches[rapid.SampledFrom(sizes).Draw(t, "bytes")]
 		h, err := s.Open(m.History.Encode(), 0)
 		require.NoError(t, err)
 		checkPrimitives(t, m, h)
@@ -71,9 +71,9 @@ func TestSessionAgainstModel(t *testing.T) {
 			}
 		}
 	})
-	require.Zero(t, sessions[1].Metrics().Bytes, "nothing fits")
+	require.Zero(t, caches[1].Metrics().Bytes, "nothing fits")
 	plain := stack(t, 0, 1)
-	for _, s := range sessions {
+	for _, s := range caches {
 		h := s.Attach(plain)
 		require.NoError(t, s.Close())
 		require.NoError(t, s.Close(), "twice is once")
@@ -85,8 +85,8 @@ func TestSessionAgainstModel(t *testing.T) {
 }
 
 // Equal content is one entry, whatever the table, the version and the fragment ids.
-func TestSessionSharesByContent(t *testing.T) {
-	s := newSession(t, 1<<20)
+func TestCacheSharesByContent(t *testing.T) {
+	s := newCache(t, 1<<20)
 	one := s.Attach(stack(t, 0, 1, 2, 3))
 	other, err := s.Open(stack(t, 1000, 3, 9, 1).Encode(), 0) // of another table
 	require.NoError(t, err)
@@ -131,9 +131,9 @@ func TestSessionSharesByContent(t *testing.T) {
 }
 
 // Whatever is asked, the cache stays within its bound, and says what it did not keep.
-func TestSessionIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	const maxBytes = 20000 // about four segments
-	s := newSession(t, maxBytes)
+	s := newCache(t, maxBytes)
 	seeds := make([]uint64, 30)
 	for i := range seeds {
 		seeds[i] = uint64(i)
@@ -154,7 +154,7 @@ func TestSessionIsBounded(t *testing.T) {
 
 	// Asked again and again about one fragment, a history does not decode again
 	// and again, even if the cache will not have it.
-	tiny := newSession(t, 1)
+	tiny := newCache(t, 1)
 	h = tiny.Attach(plain)
 	for o := range uint32(1000) {
 		h.Translate(table.NewRowAddr(4, o))
@@ -171,10 +171,10 @@ func TestSessionIsBounded(t *testing.T) {
 
 // Goroutines that miss the same segment at once decode it once; and Close may come
 // at any time.
-func TestSessionSingleFlightAndClose(t *testing.T) {
+func TestCacheSingleFlightAndClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	plain := stack(t, 0, 1, 2, 3, 4, 5)
-	s, err := fri.NewSession(fri.SessionOptions{})
+	s, err := fri.NewCache(fri.CacheOptions{})
 	require.NoError(t, err)
 	h := s.Attach(plain)
 	var wg sync.WaitGroup
@@ -198,8 +198,8 @@ func TestSessionSingleFlightAndClose(t *testing.T) {
 	require.Zero(t, s.Metrics().Bytes)
 }
 
-func TestSessionOptions(t *testing.T) {
-	_, err := fri.NewSession(fri.SessionOptions{MaxBytes: -1})
+func TestCacheOptions(t *testing.T) {
+	_, err := fri.NewCache(fri.CacheOptions{MaxBytes: -1})
 	require.ErrorContains(t, err, "-1 bytes")
 }
 
@@ -224,7 +224,7 @@ func checkDamage(t *testing.T, err error) {
 
 // Damage in a bitmap is found when the bitmap is used, and nothing is guessed.
 func TestDamageIsFoundOnUse(t *testing.T) {
-	s := newSession(t, 0)
+	s := newCache(t, 0)
 	for name, open := range map[string]func([]byte, int32) (*fri.History, error){"alone": fri.Decode, "in a session": s.Open} {
 		t.Run(name, func(t *testing.T) {
 			h, err := open(damaged(t), 0)

@@ -13,44 +13,44 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// DefaultSessionBytes is how much a session holds if it is not told.
-const DefaultSessionBytes = 64 << 20
+// DefaultCacheBytes is how much a cache holds if it is not told.
+const DefaultCacheBytes = 64 << 20
 
-// SessionOptions say how large a session may become.
-type SessionOptions struct {
-	// MaxBytes is the most bytes of decoded segments that the session holds;
-	// [DefaultSessionBytes] if it is 0.
+// CacheOptions say how large a cache may become.
+type CacheOptions struct {
+	// MaxBytes is the most bytes of decoded segments that the cache holds;
+	// [DefaultCacheBytes] if it is 0.
 	MaxBytes int64
 }
 
-// Session holds the decoded segments of any number of histories, of any number of
-// tables, in one bounded cache. What it holds is found by content: by the bytes of
+// Cache holds the decoded segments of any number of histories, of any number of
+// tables, bounded. What it holds is found by content: by the bytes of
 // a source fragment's bitmap and its rows. So the successive versions of a table's
 // history share what they have in common, and nothing ever has to be invalidated.
 // Safe for concurrent use.
 //
-// The cache only saves time. It may drop, evict or refuse anything, and the answers
+// A cache only saves time. It may drop, evict or refuse anything, and the answers
 // are the same: whoever decodes a segment uses it whether it was taken in or not,
 // and a miss means decoding and never "unaffected". Goroutines that miss the same
 // segment at once decode it once.
 //
-// A history in a session holds at most the one segment that it used last by itself;
+// A history in a cache holds at most the one segment that it used last by itself;
 // a [Translator] holds those that it used.
-type Session struct {
+type Cache struct {
 	seeds   [2]maphash.Seed
 	flights singleflight.Group
 
 	// mu is held for reading around every use of the cache: unlike its other
 	// methods, Close must not run beside any.
-	mu    sync.RWMutex
-	cache *ristretto.Cache[string, *directory] // nil once closed
+	mu      sync.RWMutex
+	entries *ristretto.Cache[string, *directory] // nil once closed
 
 	hits, misses, drops, evictions atomic.Uint64
 	decodes                        atomic.Uint64
 	decodeTime                     atomic.Int64
 }
 
-// Metrics is what a session did so far.
+// Metrics is what a cache did so far.
 type Metrics struct {
 	// Hits and Misses count questions to the cache, not translated addresses: one
 	// for each segment that a translator begins to use.
@@ -69,94 +69,94 @@ type Metrics struct {
 	Bytes int64
 }
 
-// NewSession returns a session, which is to be closed.
-func NewSession(o SessionOptions) (*Session, error) {
+// NewCache returns a cache, which is to be closed.
+func NewCache(o CacheOptions) (*Cache, error) {
 	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultSessionBytes
+		o.MaxBytes = DefaultCacheBytes
 	}
 	if o.MaxBytes < 0 {
-		return nil, fmt.Errorf("fri: session of %d bytes", o.MaxBytes)
+		return nil, fmt.Errorf("fri: cache of %d bytes", o.MaxBytes)
 	}
-	s := &Session{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
-	cache, err := ristretto.NewCache(&ristretto.Config[string, *directory]{
+	c := &Cache{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	entries, err := ristretto.NewCache(&ristretto.Config[string, *directory]{
 		// Frequencies are kept for ten times as many segments as fit, at the size
 		// of one of a fragment of a million rows, within reason.
 		NumCounters: min(max(10*(o.MaxBytes>>14), 1<<10), 1<<20),
 		MaxCost:     o.MaxBytes,
 		BufferItems: 64,
 		KeyToHash:   hashKey,
-		OnEvict:     func(*ristretto.Item[*directory]) { s.evictions.Add(1) },
-		OnReject:    func(*ristretto.Item[*directory]) { s.drops.Add(1) },
+		OnEvict:     func(*ristretto.Item[*directory]) { c.evictions.Add(1) },
+		OnReject:    func(*ristretto.Item[*directory]) { c.drops.Add(1) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("fri: session: %w", err)
+		return nil, fmt.Errorf("fri: cache: %w", err)
 	}
-	s.cache = cache
-	return s, nil
+	c.entries = entries
+	return c, nil
 }
 
-// Close ends the session's goroutines and drops what it holds. Histories that were
+// Close ends the cache's goroutines and drops what it holds. Histories that were
 // attached to it still answer, and decode each time that they need to.
-func (s *Session) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cache != nil {
-		s.cache.Close()
-		s.cache = nil
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries != nil {
+		c.entries.Close()
+		c.entries = nil
 	}
 	return nil
 }
 
-// Open is [Decode] and [Session.Attach].
-func (s *Session) Open(content []byte, indexVersion int32) (*History, error) {
+// Open is [Decode] and [Cache.Attach].
+func (c *Cache) Open(content []byte, indexVersion int32) (*History, error) {
 	h, err := Decode(content, indexVersion)
 	if err != nil {
 		return nil, err
 	}
-	return s.Attach(h), nil
+	return c.Attach(h), nil
 }
 
-// Attach returns the same history with its segments in the session, and so will be
+// Attach returns the same history with its segments in the cache, and so will be
 // all that is appended to it. The history itself stays as it is; used beside the
 // attached one, it holds segments of its own.
-func (s *Session) Attach(h *History) *History {
+func (c *Cache) Attach(h *History) *History {
 	out := *h
-	out.attached = &attachment{session: s}
+	out.attached = &attachment{cache: c}
 	return &out
 }
 
 // Metrics returns a snapshot; its numbers are each exact, and not all of the same
 // instant.
-func (s *Session) Metrics() Metrics {
+func (c *Cache) Metrics() Metrics {
 	m := Metrics{
-		Hits: s.hits.Load(), Misses: s.misses.Load(), Drops: s.drops.Load(), Evictions: s.evictions.Load(),
-		Decodes: s.decodes.Load(), DecodeTime: time.Duration(s.decodeTime.Load()),
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Drops: c.drops.Load(), Evictions: c.evictions.Load(),
+		Decodes: c.decodes.Load(), DecodeTime: time.Duration(c.decodeTime.Load()),
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.cache != nil {
-		m.Bytes = s.cache.MaxCost() - s.cache.RemainingCost()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.entries != nil {
+		m.Bytes = c.entries.MaxCost() - c.entries.RemainingCost()
 	}
 	return m
 }
 
 // segment returns the decoded part, from the cache if it is there.
-func (s *Session) segment(p *part) (*segment, error) {
-	key := s.contentKey(p)
-	if d, ok := s.get(key); ok {
-		s.hits.Add(1)
+func (c *Cache) segment(p *part) (*segment, error) {
+	key := c.contentKey(p)
+	if d, ok := c.get(key); ok {
+		c.hits.Add(1)
 		return p.bind(*d), nil
 	}
-	s.misses.Add(1)
-	v, err, _ := s.flights.Do(key, func() (any, error) {
+	c.misses.Add(1)
+	v, err, _ := c.flights.Do(key, func() (any, error) {
 		start := time.Now()
 		if err := p.check(); err != nil {
 			return nil, err
 		}
 		d := newDirectory(p.source, p.bits)
-		s.decodes.Add(1)
-		s.decodeTime.Add(int64(time.Since(start)))
-		s.put(key, &d)
+		c.decodes.Add(1)
+		c.decodeTime.Add(int64(time.Since(start)))
+		c.put(key, &d)
 		return &d, nil
 	})
 	if err != nil {
@@ -171,46 +171,46 @@ func (s *Session) segment(p *part) (*segment, error) {
 	return p.bind(*v.(*directory)), nil
 }
 
-func (s *Session) get(key string) (*directory, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.cache == nil {
+func (c *Cache) get(key string) (*directory, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.entries == nil {
 		return nil, false
 	}
-	return s.cache.Get(key)
+	return c.entries.Get(key)
 }
 
-func (s *Session) put(key string, d *directory) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.cache != nil && !s.cache.Set(key, d, int64(d.bytes())) {
-		s.drops.Add(1)
+func (c *Cache) put(key string, d *directory) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.entries != nil && !c.entries.Set(key, d, int64(d.bytes())) {
+		c.drops.Add(1)
 	}
 }
 
 // contentKey names a part by all that its directory depends on: the bytes, the rows
 // and how many of them live. The hash has 128 bits and secret seeds of its own, so
 // that a table made to collide with another's cannot be. It is computed once for a
-// part and session.
-func (s *Session) contentKey(p *part) string {
-	if k := p.key.Load(); k != nil && k.session == s {
+// part and cache.
+func (c *Cache) contentKey(p *part) string {
+	if k := p.key.Load(); k != nil && k.cache == c {
 		return k.key
 	}
 	b := make([]byte, 0, 32)
-	for _, seed := range s.seeds {
+	for _, seed := range c.seeds {
 		b = binary.LittleEndian.AppendUint64(b, maphash.Bytes(seed, p.bits))
 	}
 	b = binary.LittleEndian.AppendUint64(b, p.source.PhysicalRows)
 	b = binary.LittleEndian.AppendUint64(b, p.source.DeletedRows)
-	k := &contentKey{session: s, key: string(b)}
+	k := &contentKey{cache: c, key: string(b)}
 	p.key.Store(k)
 	return k.key
 }
 
-// contentKey is a part's name in a session.
+// contentKey is a part's name in a cache.
 type contentKey struct {
-	session *Session
-	key     string
+	cache *Cache
+	key   string
 }
 
 // hashKey gives the cache both halves of a key's hash, with the row counts mixed in;
@@ -221,18 +221,18 @@ func hashKey(key string) (uint64, uint64) {
 	return word(0) ^ rows, word(1) ^ rows*0x9e3779b97f4a7c15 | 1
 }
 
-// inSessionOf attaches h, made of other, to the session that other is in.
-func (h *History) inSessionOf(other *History) *History {
+// inCacheOf attaches h, made of other, to the cache that other is in.
+func (h *History) inCacheOf(other *History) *History {
 	if other.attached == nil {
 		return h
 	}
-	return other.attached.session.Attach(h)
+	return other.attached.cache.Attach(h)
 }
 
-// attachment is a history's place in a session.
+// attachment is a history's place in a cache.
 type attachment struct {
-	session *Session
-	recent  atomic.Pointer[recent]
+	cache  *Cache
+	recent atomic.Pointer[recent]
 }
 
 // recent is the segment used last. It is kept so that translating address after
@@ -247,7 +247,7 @@ func (a *attachment) segment(hop int, p *part) (*segment, error) {
 	if r := a.recent.Load(); r != nil && r.hop == hop {
 		return r.segment, nil
 	}
-	s, err := a.session.segment(p)
+	s, err := a.cache.segment(p)
 	if err == nil {
 		a.recent.Store(&recent{hop, s})
 	}
