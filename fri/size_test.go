@@ -110,3 +110,54 @@ func TestReport10EmptyVersionsTakeTheirBytes(t *testing.T) {
 	require.False(t, h.Complete())
 	require.Equal(t, content, h.Encode())
 }
+
+// A chain of very many transitions, each of what the one before made, takes work in
+// proportion to its length: an address is followed to the end, and what an index needs
+// is found, without looking at any transition twice.
+func TestReport10LongChainsTakeLinearWork(t *testing.T) {
+	const perTransition = 8000 // bytes allocated, for everything below
+	for _, n := range []int{500, 4000} {
+		content := chain(t, n)
+		trimming := fri.Trimming{Commits: make([]fri.Commit, n)}
+		for i := range n {
+			trimming.Commits[i] = fri.Commit{Version: uint64(5 + i), Exact: true, BeforeKnown: true}
+		}
+		trimming.Indexes = []table.IndexMeta{{Name: "a", DatasetVersion: 1, CoverageKnown: true, Coverage: ascending(0, 1), Reuse: table.ReuseThrough}}
+		got := allocated(func() {
+			h, err := fri.Recover(content, 0)
+			require.NoError(t, err)
+			require.Equal(t, n, h.Len())
+			h, err = h.SetAsideDamage()
+			require.NoError(t, err)
+			needs, err := h.Needs(trimming)
+			require.NoError(t, err)
+			require.True(t, needs[n-1].Needed())
+			_, dropped, err := h.Trim(trimming)
+			require.NoError(t, err)
+			require.Empty(t, dropped)
+			require.Len(t, h.Descendants(0), n)
+			now, _ := h.Follow(ascending(0, 1))
+			require.Equal(t, ascending(n, 1), now)
+			to := h.Translate(table.NewRowAddr(0, 0))
+			require.Equal(t, table.NewRowAddr(table.FragmentID(n), 0), to.Addr)
+			require.True(t, h.PartOf(h))
+		})
+		require.Less(t, got, uint64(perTransition*n), "%d transitions", n)
+	}
+}
+
+// chain is a history of n transitions, of fragment i into i+1, each of one row.
+func chain(t *testing.T, n int) []byte {
+	t.Helper()
+	var content []byte
+	for i := range n {
+		var b fri.Builder
+		require.NoError(t, b.AddSource(fri.Digest{ID: table.FragmentID(i), PhysicalRows: 1}, nil))
+		tr, err := b.Build([]fri.Digest{{ID: table.FragmentID(i + 1), PhysicalRows: 1}})
+		require.NoError(t, err)
+		h, err := (&fri.History{}).Append(uint64(5+i), tr)
+		require.NoError(t, err)
+		content = append(content, h.Encode()...)
+	}
+	return content
+}
