@@ -132,6 +132,9 @@ func value(dt arrow.DataType, rng *rand.Rand) []byte {
 			out = append(out, le(8, word)...)
 		}
 		return out
+	case *arrow.Date32Type:
+		// Of every magnitude that the calendar of the engines has.
+		return le(4, uint64((int64(int32(rng.Uint32()))>>rng.IntN(32))%90_000_000))
 	case *arrow.Date64Type:
 		return le(8, uint64((rng.Int64N(40000)-10000)*86400000))
 	case *arrow.Time32Type:

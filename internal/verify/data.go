@@ -67,6 +67,6 @@ func (r *run) values(f table.Fragment, batch table.Batch, reported map[string]bo
 			continue
 		}
 		where := fmt.Sprintf("%s row %d column %s", inFragment(f.ID), batch.Addrs[wrong.Row].Offset(), wrong.Column)
-		r.problemf("data", where, "%s, so that other engines cannot read it: delete the row, or update it", wrong.Reason)
+		r.problemf("data", where, "%s, so that other engines cannot read it, or cannot show it: delete the row, or update it", wrong.Reason)
 	}
 }
