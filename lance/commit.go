@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	hintFile    = "latest_version_hint.json"
 	statThreads = 8
 )
 
@@ -96,13 +95,13 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 // its name is free again, and a commit under it would lie behind the latest where
 // nobody looks.
 func (e *Engine) newer(ctx context.Context, base *version, transaction string) (*table.Snapshot, error) {
-	h, err := e.history(ctx)
+	h, err := e.history.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	target := base.contents.Manifest.GetVersion() + 1
 	if len(h.versions) == 0 {
-		return nil, e.notTable()
+		return nil, e.history.notTable()
 	}
 	if h.scheme != base.scheme {
 		// Renamed since: a version by the old scheme would stand beside the others.
@@ -118,7 +117,7 @@ func (e *Engine) newer(ctx context.Context, base *version, transaction string) (
 // transaction made it and ErrVersionTaken if another one did; any other error
 // leaves that open.
 func (e *Engine) whose(ctx context.Context, target uint64, scheme manifest.Scheme, transaction string) (*table.Snapshot, error) {
-	c, err := e.readManifest(ctx, target, scheme)
+	c, err := e.history.readManifest(ctx, target, scheme)
 	switch {
 	case errors.Is(err, table.ErrNotFound), errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrUnsupported):
 		// Cleaned up since, or nothing that this engine writes.
@@ -127,7 +126,7 @@ func (e *Engine) whose(ctx context.Context, target uint64, scheme manifest.Schem
 	case c.Transaction != nil:
 		t, err := manifest.DecodeTransaction(c.Transaction)
 		if err == nil && t.GetUuid() == transaction {
-			return e.snapshot(ctx, c, scheme)
+			return e.history.snapshot(ctx, c, scheme)
 		}
 	}
 	return nil, fmt.Errorf("version %d was published by another writer: %w", target, table.ErrVersionTaken)
@@ -153,7 +152,7 @@ func (a *attempt) prepare(ctx context.Context, base *version, p table.Proposal, 
 	if p.Change.Reuse != nil {
 		var wrote []table.Object
 		var err error
-		reuse, wrote, err = e.newReuseEntry(ctx, base, next, p.Change.Reuse)
+		reuse, wrote, err = e.history.newReuseEntry(ctx, base, next, p.Change.Reuse, e.opts.Now())
 		a.wrote = append(a.wrote, wrote...)
 		if err != nil {
 			return err
@@ -208,7 +207,7 @@ func (a *attempt) seal(ctx context.Context, c *manifest.Contents, txn *tablepb.T
 	if c, err = manifest.Decode(a.bytes); err != nil {
 		return fmt.Errorf("the new version would not be readable: %w", err)
 	}
-	a.next, err = a.engine.snapshot(ctx, c, a.scheme)
+	a.next, err = a.engine.history.snapshot(ctx, c, a.scheme)
 	return err
 }
 

@@ -111,7 +111,7 @@ func (e *Engine) create(ctx context.Context, columns *arrow.Schema, create Creat
 	if _, err := datafile.NewWriter(io.Discard, format, sch, datafile.WriterOptions{}); err != nil {
 		return err
 	}
-	h, err := e.history(ctx)
+	h, err := e.history.list(ctx)
 	if err != nil {
 		return err
 	}

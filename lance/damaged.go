@@ -40,27 +40,27 @@ func (e undecodable) Unwrap() error { return e.error }
 
 // ofLatest gives an error of reading the latest version its advice, if its manifest is
 // damaged.
-func (h history) ofLatest(err error) error {
+func (l listing) ofLatest(err error) error {
 	var bad undecodable
 	if !errors.As(err, &bad) || !errors.Is(err, table.ErrCorrupt) {
 		return err
 	}
-	out := &DamagedLatestError{Version: h.latest(), Manifest: manifestName(h.latest(), h.scheme), Err: err}
-	if n := len(h.versions); n > 1 {
-		out.Before = h.versions[n-2]
+	out := &DamagedLatestError{Version: l.latest(), Manifest: manifestName(l.latest(), l.scheme), Err: err}
+	if n := len(l.versions); n > 1 {
+		out.Before = l.versions[n-2]
 	}
 	return out
 }
 
 // decoded reads what is in a manifest's bytes, and checks that it is the version that
 // its name says.
-func (e *Engine) decoded(data []byte, name string, version uint64) (*manifest.Contents, error) {
+func (h *history) decoded(data []byte, name string, version uint64) (*manifest.Contents, error) {
 	c, err := manifest.Decode(data)
 	if err != nil {
-		return nil, undecodable{fmt.Errorf("lance: table %s version %d: %s: %w", e.root.Store, version, name, err)}
+		return nil, undecodable{fmt.Errorf("lance: table %s version %d: %s: %w", h.root.Store, version, name, err)}
 	}
 	if inner := c.Manifest.GetVersion(); inner != version {
-		return nil, undecodable{table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", e.root.Store, name, inner, version)}
+		return nil, undecodable{table.Corruptf("lance: table %s: %s says that it is version %d, its name says %d", h.root.Store, name, inner, version)}
 	}
 	return c, nil
 }

@@ -71,9 +71,10 @@ func (o *Options) Validate() error {
 // concurrent use. It holds no state of the table: every Load looks at what is
 // stored.
 type Engine struct {
-	opts Options
-	root *objects.Root
-	ids  *rowids.Keeper
+	opts    Options
+	root    *objects.Root
+	history *history
+	ids     *rowids.Keeper
 }
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
@@ -99,9 +100,9 @@ func OpenStore(ctx context.Context, s store.Store, opts Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.history(ctx)
+	h, err := e.history.list(ctx)
 	if err == nil && len(h.versions) == 0 {
-		err = e.notTable()
+		err = e.history.notTable()
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -146,8 +147,9 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 		kept = opts.Session.cache
 	}
 	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
+	e.history = newHistory(e.root)
 	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, version uint64) (rowids.TableVersion, error) {
-		s, err := e.find(ctx, version)
+		s, err := e.history.find(ctx, version)
 		if err != nil {
 			return nil, err
 		}

@@ -20,22 +20,22 @@ const branchesDir = "tree"
 // collectedDirs are the directories whose objects exist only to be referred to.
 var collectedDirs = []string{objects.DataDir, objects.DeletionsDir, objects.IndicesDir, objects.TransactionsDir, objects.PartitionsDir}
 
-// Orphans implements table.OrphanFinder: data, deletion, index, transaction and
+// orphans finds data, deletion, index, transaction and
 // label files that no version refers to, of the table or of its branches, and
 // unfinished manifests. The versions of a branch are not looked at by themselves
 // (ErrUnsupported): others branches of the same table may refer to its files.
-func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
-	if err := e.root.Ready(ctx); err != nil {
+func (h *history) orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
+	if err := h.root.Ready(ctx); err != nil {
 		return 0, err
 	}
 	// Listed before the versions are: what is committed in between is referred to
 	// by a version that is still to be read.
-	stored, err := e.stored(ctx)
+	stored, err := h.stored(ctx)
 	if err != nil {
 		return 0, err
 	}
-	refs := newReferences(e.root.Store)
-	if versions, err = e.references(ctx, refs); err != nil {
+	refs := newReferences(h.root.Store)
+	if versions, err = h.references(ctx, refs); err != nil {
 		return versions, err
 	}
 	for _, o := range stored {
@@ -49,11 +49,11 @@ func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (version
 }
 
 // stored lists everything that versions may refer to, by path.
-func (e *Engine) stored(ctx context.Context) (out []table.Orphan, err error) {
+func (h *history) stored(ctx context.Context) (out []table.Orphan, err error) {
 	list := func(dir string, skip func(name string) bool) error {
-		infos, err := e.root.Store.ListAll(ctx, dir)
+		infos, err := h.root.Store.ListAll(ctx, dir)
 		if err != nil {
-			return fmt.Errorf("lance: table %s: %w", e.root.Store, err)
+			return fmt.Errorf("lance: table %s: %w", h.root.Store, err)
 		}
 		for _, info := range infos {
 			if !skip(info.Name) {
@@ -76,20 +76,20 @@ func (e *Engine) stored(ctx context.Context) (out []table.Orphan, err error) {
 
 // references collects what all versions of the table and of its branches refer to,
 // detached ones included, and returns how many there are.
-func (e *Engine) references(ctx context.Context, refs *references) (int, error) {
-	names, err := e.manifestNames(ctx)
+func (h *history) references(ctx context.Context, refs *references) (int, error) {
+	names, err := h.manifestNames(ctx)
 	if err != nil {
 		return 0, err
 	}
 	read := 0
 	for _, name := range names {
-		switch err := e.referencesOf(ctx, refs, name); {
+		switch err := h.referencesOf(ctx, refs, name); {
 		case err == nil:
 			read++
 		case errors.Is(err, errVersionGone):
 			// Cleaned up since it was listed.
 		default:
-			return read, fmt.Errorf("lance: table %s: what %s refers to cannot be told: %w", e.root.Store, name, err)
+			return read, fmt.Errorf("lance: table %s: what %s refers to cannot be told: %w", h.root.Store, name, err)
 		}
 	}
 	return read, nil
@@ -97,8 +97,8 @@ func (e *Engine) references(ctx context.Context, refs *references) (int, error) 
 
 var errVersionGone = errors.New("version gone")
 
-func (e *Engine) referencesOf(ctx context.Context, refs *references, name string) error {
-	data, err := store.ReadAll(ctx, e.root.Store, name, manifest.MaxSize)
+func (h *history) referencesOf(ctx context.Context, refs *references, name string) error {
+	data, err := store.ReadAll(ctx, h.root.Store, name, manifest.MaxSize)
 	if errors.Is(err, table.ErrNotFound) {
 		return errVersionGone
 	}
@@ -114,18 +114,18 @@ func (e *Engine) referencesOf(ctx context.Context, refs *references, name string
 	if dir == "" && c.Manifest.GetBranch() != "" {
 		return table.Unsupportedf("it is of the branch %q, and other branches of the same table may refer to its files", c.Manifest.GetBranch())
 	}
-	return refs.add(ctx, e.root.Store, dir, c)
+	return refs.add(ctx, h.root.Store, dir, c)
 }
 
 // manifestNames lists the manifests of the table and of its branches, by path.
-func (e *Engine) manifestNames(ctx context.Context) ([]string, error) {
-	infos, err := e.root.Store.ListAll(ctx, objects.VersionsDir)
+func (h *history) manifestNames(ctx context.Context) ([]string, error) {
+	infos, err := h.root.Store.ListAll(ctx, objects.VersionsDir)
 	if err == nil {
 		for i := range infos {
 			infos[i].Name = path.Join(objects.VersionsDir, infos[i].Name)
 		}
 		var branches []store.Info
-		branches, err = e.root.Store.ListAll(ctx, branchesDir)
+		branches, err = h.root.Store.ListAll(ctx, branchesDir)
 		for _, info := range branches {
 			if dir := path.Dir(info.Name); path.Base(dir) == objects.VersionsDir {
 				info.Name = path.Join(branchesDir, info.Name)
@@ -134,7 +134,7 @@ func (e *Engine) manifestNames(ctx context.Context) ([]string, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lance: table %s: %w", e.root.Store, err)
+		return nil, fmt.Errorf("lance: table %s: %w", h.root.Store, err)
 	}
 	var names []string
 	for _, info := range infos {
@@ -152,5 +152,3 @@ func isManifest(name string) bool {
 	stem, ok := strings.CutSuffix(strings.TrimPrefix(name, "d"), ".manifest")
 	return ok && stem != "" && strings.Trim(stem, "0123456789") == ""
 }
-
-var _ table.OrphanFinder = (*Engine)(nil)

@@ -13,7 +13,6 @@ import (
 	"github.com/rehome-db/rehome/fri"
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/level"
-	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
@@ -229,42 +228,4 @@ func (l *labelFile) Labels(ctx context.Context, from, to uint64) (fri.LabelBlock
 		}
 	}
 	return out, nil
-}
-
-// reuseChange checks a tagged history that is to be published and returns what the
-// entry and the commit need to know of it: every fragment that it is about, and the
-// label files that have to be there.
-func (e *Engine) reuseChange(base *version, next table.FragmentID, content []byte) (lineage []table.FragmentID, labels []table.Object, err error) {
-	h, err := fri.Recover(content, fri.MaxIndexVersion)
-	if err != nil {
-		return nil, nil, err
-	}
-	if base.contents.Manifest.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
-		return nil, nil, table.Unsupportedf("the table has stable row ids")
-	}
-	for i, t := range h.All() {
-		for _, d := range t.Sources() {
-			lineage = append(lineage, d.ID)
-		}
-		for _, d := range t.Destinations() {
-			if !t.Followed() {
-				continue // what it says of destinations is carried and not vouched for
-			}
-			lineage = append(lineage, d.ID)
-			// A transition comes with its fragments or after them: an address
-			// that leads to one that is yet to be would be somebody else's.
-			if d.ID >= next {
-				return nil, nil, fmt.Errorf("transition %d leads to fragment %d, which no version has had: %w", i, d.ID, table.ErrNotFound)
-			}
-		}
-	}
-	for i, ref := range h.Partitions() {
-		switch {
-		case !ref.HasBase:
-			labels = append(labels, table.Object{Kind: table.ObjectPartition, Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes})
-		case base.bases[ref.Base] == nil:
-			return nil, nil, table.Corruptf("transition %d: label file %s lies under base %d, which is not listed", i, ref.MapID, ref.Base)
-		}
-	}
-	return lineage, labels, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -87,25 +88,8 @@ func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
 	return out, nil
 }
 
-// ReuseIndex implements table.Loader.
-func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, error) {
-	if err := e.root.Ready(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := versionOf(s); err != nil {
-		return nil, err
-	}
-	if s.Reuse == nil {
-		return nil, nil
-	}
-	content, err := e.reuseContent(ctx, s.Reuse)
-	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", e.root.Store, s.Version, s.Reuse.UUID, err)
-	}
-	return content, nil
-}
-
-func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) ([]byte, error) {
+// reuseContent reads the content of a fragment reuse index. It is never nil.
+func (h *history) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) ([]byte, error) {
 	d, ok := meta.Handle.(*tablepb.FragmentReuseIndexDetails)
 	if !ok {
 		return nil, fmt.Errorf("it was loaded by another engine")
@@ -115,7 +99,7 @@ func (e *Engine) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) (
 		// Never nil: that would say that there is no index.
 		return append([]byte{}, d.GetInline()...), nil
 	}
-	data, err := store.ReadAll(ctx, e.root.Store, meta.Path, maxReuseSize)
+	data, err := store.ReadAll(ctx, h.root.Store, meta.Path, maxReuseSize)
 	if err != nil {
 		return nil, objects.Missing(err)
 	}
@@ -152,14 +136,14 @@ func (e *Engine) onlyTrimmed(ctx context.Context, base *table.Snapshot, up *tabl
 }
 
 // newReuseEntry makes the entry of a fragment reuse index that replaces whatever
-// the version has, and writes its content where it belongs. The object that was
+// the version has, created now, and writes its content where it belongs. The object that was
 // written, if any, is returned also with an error.
 //
 // A tagged history (index version 1) is for good: a table that has had one is
 // announced by a feature flag that stays, and so that stock engines go on with its
 // form everything that is published later is said to be in it. That is no lie, for
 // the content of version 0 is content of version 1.
-func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied, up *table.ReuseIndexUpdate) (*tablepb.IndexMetadata, []table.Object, error) {
+func (h *history) newReuseEntry(ctx context.Context, base *version, next *applied, up *table.ReuseIndexUpdate, now time.Time) (*tablepb.IndexMetadata, []table.Object, error) {
 	indexVersion, coverage := up.IndexVersion, up.Coverage
 	if hasTaggedReuse(base) {
 		indexVersion = max(indexVersion, taggedReuse)
@@ -168,7 +152,7 @@ func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied
 		return nil, nil, table.Unsupportedf("fragment reuse index version %d", indexVersion)
 	}
 	if indexVersion >= taggedReuse {
-		lineage, labels, err := e.reuseChange(base, nextFragmentID(next.contents.Manifest), up.Content)
+		lineage, labels, err := reuseChange(base, nextFragmentID(next.contents.Manifest), up.Content)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fragment reuse index: %w", err)
 		}
@@ -187,7 +171,7 @@ func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied
 	if len(up.Content) > reuseInlineMax {
 		name := path.Join(objects.IndicesDir, id.String(), reuseFile)
 		wrote = append(wrote, table.Object{Kind: table.ObjectReuseIndex, Path: name, Bytes: uint64(len(up.Content))})
-		if err := e.root.Store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
+		if err := h.root.Store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
 			return nil, wrote, err
 		}
 		d.Content = &tablepb.FragmentReuseIndexDetails_External{External: &tablepb.ExternalFile{
@@ -205,6 +189,44 @@ func (e *Engine) newReuseEntry(ctx context.Context, base *version, next *applied
 		FragmentBitmap: manifest.CoverageBytes(coverage),
 		IndexDetails:   &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
 		IndexVersion:   proto.Int32(indexVersion),
-		CreatedAt:      proto.Uint64(uint64(e.opts.Now().UnixMilli())),
+		CreatedAt:      proto.Uint64(uint64(now.UnixMilli())),
 	}, wrote, nil
+}
+
+// reuseChange checks a tagged history that is to be published and returns what the
+// entry and the commit need to know of it: every fragment that it is about, and the
+// label files that have to be there.
+func reuseChange(base *version, next table.FragmentID, content []byte) (lineage []table.FragmentID, labels []table.Object, err error) {
+	h, err := fri.Recover(content, fri.MaxIndexVersion)
+	if err != nil {
+		return nil, nil, err
+	}
+	if base.contents.Manifest.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
+		return nil, nil, table.Unsupportedf("the table has stable row ids")
+	}
+	for i, t := range h.All() {
+		for _, d := range t.Sources() {
+			lineage = append(lineage, d.ID)
+		}
+		for _, d := range t.Destinations() {
+			if !t.Followed() {
+				continue // what it says of destinations is carried and not vouched for
+			}
+			lineage = append(lineage, d.ID)
+			// A transition comes with its fragments or after them: an address
+			// that leads to one that is yet to be would be somebody else's.
+			if d.ID >= next {
+				return nil, nil, fmt.Errorf("transition %d leads to fragment %d, which no version has had: %w", i, d.ID, table.ErrNotFound)
+			}
+		}
+	}
+	for i, ref := range h.Partitions() {
+		switch {
+		case !ref.HasBase:
+			labels = append(labels, table.Object{Kind: table.ObjectPartition, Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes})
+		case base.bases[ref.Base] == nil:
+			return nil, nil, table.Corruptf("transition %d: label file %s lies under base %d, which is not listed", i, ref.MapID, ref.Base)
+		}
+	}
+	return lineage, labels, nil
 }

@@ -48,9 +48,9 @@ func versionOf(s *table.Snapshot) (*version, error) {
 }
 
 // snapshot puts a manifest into the terms of package table.
-func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
+func (h *history) snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
 	m := c.Manifest
-	where := fmt.Sprintf("lance: table %s version %d", e.root.Store, m.GetVersion())
+	where := fmt.Sprintf("lance: table %s version %d", h.root.Store, m.GetVersion())
 	if err := manifest.CheckReader(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
@@ -60,7 +60,7 @@ func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme mani
 	}
 	v := &version{contents: c, scheme: scheme, schema: sch, bases: basesOf(m)}
 	s := &table.Snapshot{
-		Table:          e.root.Store.String(),
+		Table:          h.root.Store.String(),
 		Version:        m.GetVersion(),
 		Schema:         sch.ToTable(),
 		NextFragmentID: nextFragmentID(m),
@@ -75,7 +75,7 @@ func (e *Engine) snapshot(ctx context.Context, c *manifest.Contents, scheme mani
 		frag := v.bases.fragment(f)
 		if frag.Deletion != nil && frag.Deletion.Rows == 0 {
 			// The writer did not record the number, and everybody needs it.
-			if frag.Deletion.Rows, err = e.root.CountDeletions(ctx, frag); err != nil {
+			if frag.Deletion.Rows, err = h.root.CountDeletions(ctx, frag); err != nil {
 				return nil, fmt.Errorf("%s: %w", where, err)
 			}
 		}

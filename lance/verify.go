@@ -96,7 +96,7 @@ func (c *checker) manifest(ctx context.Context) error {
 		}
 	}
 	c.checked["transactions"]++
-	_, err := c.engine.transaction(ctx, c.version.contents)
+	_, err := c.engine.history.transaction(ctx, c.version.contents)
 	return c.finding("manifest", where, err)
 }
 
@@ -236,7 +236,7 @@ func (c *checker) reuse(ctx context.Context) error {
 	if m := c.version.contents.Manifest; r.IndexVersion >= taggedReuse && m.GetReaderFeatureFlags()&m.GetWriterFeatureFlags()&manifest.FlagTaggedReuse == 0 {
 		c.corrupt("fri", where, "it has index version %d and the flag %d is not set, so an engine that knows version 0 alone would lose it", r.IndexVersion, manifest.FlagTaggedReuse)
 	}
-	content, err := c.engine.reuseContent(ctx, r)
+	content, err := c.engine.history.reuseContent(ctx, r)
 	if err != nil || r.IndexVersion < taggedReuse {
 		return c.finding("fri", where, err)
 	}

@@ -10,40 +10,41 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// WeighHistory implements table.HistoryWeigher.
-func (e *Engine) WeighHistory(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
-	var h table.History
-	if err := e.root.Ready(ctx); err != nil {
-		return h, err
+// weigh tells what the versions of the table keep that s does not need. It reads up to limit
+// of their manifests.
+func (h *history) weigh(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
+	var out table.History
+	if err := h.root.Ready(ctx); err != nil {
+		return out, err
 	}
-	stored, err := e.stored(ctx)
+	stored, err := h.stored(ctx)
 	if err != nil {
-		return h, err
+		return out, err
 	}
-	names, err := e.manifestNames(ctx)
+	names, err := h.manifestNames(ctx)
 	if err != nil {
-		return h, err
+		return out, err
 	}
-	needed, others := neededBy(s, newReferences(e.root.Store)), newReferences(e.root.Store)
-	h.Versions = len(names)
+	needed, others := neededBy(s, newReferences(h.root.Store)), newReferences(h.root.Store)
+	out.Versions = len(names)
 	for _, name := range names[:min(len(names), limit)] {
-		switch err := e.referencesOf(ctx, others, name); {
+		switch err := h.referencesOf(ctx, others, name); {
 		case err == nil:
-			h.Read++
+			out.Read++
 		case errors.Is(err, errVersionGone):
-			h.Versions--
+			out.Versions--
 		case errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrUnsupported):
 		default:
-			return h, err
+			return out, err
 		}
 	}
 	for _, o := range stored {
 		if !needed.has(o.Path) && others.has(o.Path) {
-			h.HeldFiles++
-			h.HeldBytes += o.Bytes
+			out.HeldFiles++
+			out.HeldBytes += o.Bytes
 		}
 	}
-	return h, nil
+	return out, nil
 }
 
 // neededBy adds the files that hold the rows and the indexes of a version.
@@ -67,5 +68,3 @@ func neededBy(s *table.Snapshot, r *references) *references {
 	}
 	return r
 }
-
-var _ table.HistoryWeigher = (*Engine)(nil)
