@@ -15,6 +15,7 @@ import (
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -31,7 +32,7 @@ func (e *Engine) Commit(ctx context.Context, p table.Proposal) (*table.Snapshot,
 	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
-	base, err := versionOf(p.Base)
+	base, err := version.Of(p.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func kindOf(op table.Operation) string {
 	return op.Kind()
 }
 
-func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*table.Snapshot, error) {
-	m := base.contents.Manifest
+func (e *Engine) commit(ctx context.Context, base *version.Version, p table.Proposal) (*table.Snapshot, error) {
+	m := base.Contents.Manifest
 	if err := manifest.CheckWriter(m); err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 		return nil, err
 	}
 	if p.Change.Reuse != nil && m.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
-		if err := e.onlyTrimmed(ctx, p.Base, p.Change.Reuse); err != nil {
+		if err := e.history.OnlyTrimmed(ctx, p.Base, p.Change.Reuse); err != nil {
 			return nil, err
 		}
 	}
@@ -76,12 +77,12 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 	if err != nil {
 		return nil, err
 	}
-	next, err := apply(base, p.Change, rows)
+	next, err := version.Apply(base, p.Change, rows)
 	if err != nil {
 		return nil, err
 	}
 
-	a := attempt{engine: e, scheme: base.scheme, target: m.GetVersion() + 1, id: p.Transaction.ID}
+	a := attempt{engine: e, scheme: base.Scheme, target: m.GetVersion() + 1, id: p.Transaction.ID}
 	if err := a.prepare(ctx, base, p, next); err != nil {
 		return nil, errors.Join(err, a.discard(ctx))
 	}
@@ -94,30 +95,30 @@ func (e *Engine) commit(ctx context.Context, base *version, p table.Proposal) (*
 // This is more than a short cut. If the version after base was cleaned up since,
 // its name is free again, and a commit under it would lie behind the latest where
 // nobody looks.
-func (e *Engine) newer(ctx context.Context, base *version, transaction string) (*table.Snapshot, error) {
-	h, err := e.history.list(ctx)
+func (e *Engine) newer(ctx context.Context, base *version.Version, transaction string) (*table.Snapshot, error) {
+	h, err := e.history.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target := base.contents.Manifest.GetVersion() + 1
-	if len(h.versions) == 0 {
-		return nil, e.history.notTable()
+	target := base.Contents.Manifest.GetVersion() + 1
+	if len(h.Versions) == 0 {
+		return nil, e.history.NotTable()
 	}
-	if h.scheme != base.scheme {
+	if h.Scheme != base.Scheme {
 		// Renamed since: a version by the old scheme would stand beside the others.
 		return nil, table.ErrVersionTaken
 	}
-	if h.latest() < target {
+	if h.Latest() < target {
 		return nil, nil
 	}
-	return e.whose(ctx, target, base.scheme, transaction)
+	return e.whose(ctx, target, base.Scheme, transaction)
 }
 
 // whose reads a version whose name is taken. It returns the snapshot if the
 // transaction made it and ErrVersionTaken if another one did; any other error
 // leaves that open.
 func (e *Engine) whose(ctx context.Context, target uint64, scheme manifest.Scheme, transaction string) (*table.Snapshot, error) {
-	c, err := e.history.readManifest(ctx, target, scheme)
+	c, err := e.history.ReadManifest(ctx, target, scheme)
 	switch {
 	case errors.Is(err, table.ErrNotFound), errors.Is(err, table.ErrCorrupt), errors.Is(err, table.ErrUnsupported):
 		// Cleaned up since, or nothing that this engine writes.
@@ -126,7 +127,7 @@ func (e *Engine) whose(ctx context.Context, target uint64, scheme manifest.Schem
 	case c.Transaction != nil:
 		t, err := manifest.DecodeTransaction(c.Transaction)
 		if err == nil && t.GetUuid() == transaction {
-			return e.history.snapshot(ctx, c, scheme)
+			return e.history.Snapshot(ctx, c, scheme)
 		}
 	}
 	return nil, fmt.Errorf("version %d was published by another writer: %w", target, table.ErrVersionTaken)
@@ -146,34 +147,34 @@ type attempt struct {
 func (a *attempt) name() string { return objects.VersionsDir + "/" + a.scheme.Name(a.target) }
 
 // prepare writes everything but the manifest, and makes that.
-func (a *attempt) prepare(ctx context.Context, base *version, p table.Proposal, next *applied) error {
+func (a *attempt) prepare(ctx context.Context, base *version.Version, p table.Proposal, next *version.Applied) error {
 	e := a.engine
 	var reuse *tablepb.IndexMetadata
 	if p.Change.Reuse != nil {
 		var wrote []table.Object
 		var err error
-		reuse, wrote, err = e.history.newReuseEntry(ctx, base, next, p.Change.Reuse, e.opts.Now())
+		reuse, wrote, err = e.history.NewReuseEntry(ctx, base, next, p.Change.Reuse, e.opts.Now())
 		a.wrote = append(a.wrote, wrote...)
 		if err != nil {
 			return err
 		}
-		next.setReuse(reuse)
+		next.SetReuse(reuse)
 	}
 	var oldReuse *tablepb.IndexMetadata
 	if p.Change.Reuse != nil || p.Change.DropReuse {
-		oldReuse = reuseEntry(base.contents.Indexes)
+		oldReuse = version.ReuseEntry(base.Contents.Indexes)
 	}
-	txn, err := transactionMessage(p.Transaction, base, reuse, oldReuse)
+	txn, err := version.TransactionMessage(p.Transaction, base, reuse, oldReuse)
 	if err != nil {
 		return err
 	}
-	next.describe(txn)
+	next.Describe(txn)
 	// Last, because a clean-up that removes what no version refers to may run at
 	// any time.
-	if err := e.mustExist(ctx, next.refers); err != nil {
+	if err := e.mustExist(ctx, next.Refers); err != nil {
 		return err
 	}
-	return a.seal(ctx, next.contents, txn)
+	return a.seal(ctx, next.Contents, txn)
 }
 
 // seal adds to contents what is not the change's business, writes the
@@ -207,7 +208,7 @@ func (a *attempt) seal(ctx context.Context, c *manifest.Contents, txn *tablepb.T
 	if c, err = manifest.Decode(a.bytes); err != nil {
 		return fmt.Errorf("the new version would not be readable: %w", err)
 	}
-	a.next, err = a.engine.history.snapshot(ctx, c, a.scheme)
+	a.next, err = a.engine.history.Snapshot(ctx, c, a.scheme)
 	return err
 }
 
@@ -268,10 +269,10 @@ func (a *attempt) discard(ctx context.Context) error {
 // writeHint leaves the version's number for readers of stores that cannot list in
 // order. It is a hint: too low is harmless, and so is not at all. So whoever gives up does
 // not wait for it.
-func (e *Engine) writeHint(ctx context.Context, version uint64) {
+func (e *Engine) writeHint(ctx context.Context, number uint64) {
 	ctx, cancel := context.WithTimeout(ctx, objects.CleanupTimeout)
 	defer cancel()
-	_ = e.root.Store.Put(ctx, objects.VersionsDir+"/"+hintFile, fmt.Appendf(nil, `{"version":%d}`, version), store.WriteOptions{NoSync: true})
+	_ = e.root.Store.Put(ctx, objects.VersionsDir+"/"+version.HintFile, fmt.Appendf(nil, `{"version":%d}`, number), store.WriteOptions{NoSync: true})
 }
 
 // mustExist checks that objects are there and have the size that was recorded.

@@ -111,12 +111,12 @@ func (e *Engine) create(ctx context.Context, columns *arrow.Schema, create Creat
 	if _, err := datafile.NewWriter(io.Discard, format, sch, datafile.WriterOptions{}); err != nil {
 		return err
 	}
-	h, err := e.history.list(ctx)
+	h, err := e.history.List(ctx)
 	if err != nil {
 		return err
 	}
-	if len(h.versions) > 0 {
-		return fmt.Errorf("it is there already, with %d versions: %w", len(h.versions), store.ErrExists)
+	if len(h.Versions) > 0 {
+		return fmt.Errorf("it is there already, with %d versions: %w", len(h.Versions), store.ErrExists)
 	}
 
 	// The format's way to begin a table is to overwrite nothing.

@@ -25,20 +25,16 @@
 //	schema         fields, ids and logical types
 //	rowids         stable row ids, and the versions of rows: read, and given at every commit
 //	datafile       data files: level space, encodings, Arrow
-//	lance          versions as table.Snapshot; commit; rows
+//	version        history, snapshots, transactions; the next version's contents
+//	lance          the engine: commit; rows
 //
-// In this package, history.go finds versions, snapshot.go, fragments.go,
-// indexes.go and transaction.go translate between the format's messages and
-// package table, apply.go makes the next version's contents and commit.go
-// publishes them. scan.go, take.go and write.go move rows, rewrite.go takes the rewrite
-// of a group into its own hands. blobs.go reads what lies beside data files, and
-// rewrite_blobs.go copies it; write_blobs.go writes new ones, sidecars.go what both
-// need. reuse.go keeps the fragment reuse index and
-// partition.go the label files that it refers to. rowidentifier.go asks rowids what rows are
-// known by. What
+// In this package, engine.go opens tables and create.go makes them. versions.go,
+// objects.go and rowidentifier.go hand on what the packages above answer; commit.go
+// publishes what version made. scan.go, take.go and write.go move rows, rewrite.go takes
+// the rewrite of a group into its own hands. blobs.go reads what lies beside data files,
+// and rewrite_blobs.go copies it; write_blobs.go writes new ones, sidecars.go what both
+// need. partition.go keeps the label files that a fragment reuse index refers to. What
 // was decoded is kept for one engine or, in a [Session], for any number.
-// references.go knows every way in which a version refers to a file, and orphans.go
-// finds what none refers to.
 //
 // # Invariants
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/rowids"
 	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -73,7 +74,7 @@ func (o *Options) Validate() error {
 type Engine struct {
 	opts    Options
 	root    *objects.Root
-	history *history
+	history *version.History
 	ids     *rowids.Keeper
 }
 
@@ -100,9 +101,9 @@ func OpenStore(ctx context.Context, s store.Store, opts Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.history.list(ctx)
-	if err == nil && len(h.versions) == 0 {
-		err = e.history.notTable()
+	h, err := e.history.List(ctx)
+	if err == nil && len(h.Versions) == 0 {
+		err = e.history.NotTable()
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -147,13 +148,13 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 		kept = opts.Session.cache
 	}
 	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
-	e.history = newHistory(e.root)
-	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, version uint64) (rowids.TableVersion, error) {
-		s, err := e.history.find(ctx, version)
+	e.history = version.NewHistory(e.root)
+	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, number uint64) (rowids.TableVersion, error) {
+		s, err := e.history.Find(ctx, number)
 		if err != nil {
 			return nil, err
 		}
-		return versionOf(s)
+		return version.Of(s)
 	})
 	return e, nil
 }

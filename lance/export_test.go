@@ -10,6 +10,7 @@ import (
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/rowids"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -17,7 +18,7 @@ import (
 // that the code under test looks at.
 func (e *Engine) AddIndex(ctx context.Context, meta table.IndexMeta) (table.UUID, error) {
 	_, _ = rand.Read(meta.UUID[:])
-	ix := indexMessage(meta)
+	ix := version.IndexMessage(meta)
 	ix.IndexDetails = &anypb.Any{TypeUrl: "/lance.table." + meta.Kind + "IndexDetails"}
 	err := e.edit(ctx, func(c *manifest.Contents) { c.Indexes.Indices = append(c.Indexes.Indices, ix) })
 	return meta.UUID, err
@@ -29,10 +30,10 @@ func (e *Engine) edit(ctx context.Context, change func(c *manifest.Contents)) er
 	if err != nil {
 		return err
 	}
-	v := base.Handle.(*version)
-	c := &manifest.Contents{Manifest: proto.CloneOf(v.contents.Manifest), Indexes: proto.CloneOf(v.contents.Indexes)}
+	v := base.Handle.(*version.Version)
+	c := &manifest.Contents{Manifest: proto.CloneOf(v.Contents.Manifest), Indexes: proto.CloneOf(v.Contents.Indexes)}
 	change(c)
-	a := attempt{engine: e, scheme: v.scheme, target: base.Version + 1, id: dataName()}
+	a := attempt{engine: e, scheme: v.Scheme, target: base.Version + 1, id: dataName()}
 	txn := &tablepb.Transaction{ReadVersion: base.Version, Uuid: a.id, Operation: &tablepb.Transaction_CreateIndex_{CreateIndex: &tablepb.Transaction_CreateIndex{}}}
 	if err := a.seal(ctx, c, txn); err != nil {
 		return err

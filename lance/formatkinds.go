@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rehome-db/rehome/lance/datafile"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -69,11 +70,11 @@ func (e *Engine) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq
 // lanceWriter returns the release of Lance that wrote a version, or false if it was no
 // Lance engine.
 func lanceWriter(s *table.Snapshot) (major int, ok bool, err error) {
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return 0, false, err
 	}
-	w := v.contents.Manifest.GetWriterVersion()
+	w := v.Contents.Manifest.GetWriterVersion()
 	digits, _, _ := strings.Cut(w.GetVersion(), ".")
 	n, err := strconv.Atoi(digits)
 	return n, w.GetLibrary() == "lance" && err == nil, nil

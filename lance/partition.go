@@ -16,6 +16,7 @@ import (
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -120,7 +121,7 @@ func labelLevels(b fri.LabelBlock) *level.Block {
 // index refers to, for [fri.History.WithPartitions]. Nothing is read until a row is
 // asked for.
 func (e *Engine) Partitions(s *table.Snapshot) (fri.PartitionSource, error) {
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +131,10 @@ func (e *Engine) Partitions(s *table.Snapshot) (fri.PartitionSource, error) {
 		}
 		l := &labelFile{engine: e, file: table.DataFile{Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes}}
 		if ref.HasBase {
-			if _, listed := v.bases[ref.Base]; !listed {
+			if _, listed := v.Bases[ref.Base]; !listed {
 				return nil, table.Corruptf("lance: table %s version %d: label file %s lies under base %d, which is not listed", e.root.Store, s.Version, ref.MapID, ref.Base)
 			}
-			l.file.Base = v.bases.root(&ref.Base)
+			l.file.Base = v.Bases.Root(&ref.Base)
 		}
 		return l, nil
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -53,7 +54,7 @@ func (c fieldColumns) place(file int, leaf schema.Leaf, format string) (leafPlac
 		return leafPlace{file: -1}, false, nil
 	}
 	p := leafPlace{file: file, column: column}
-	if format != format20 {
+	if format != version.Format20 {
 		return p, true, nil
 	}
 	for _, id := range leaf.Lists {
@@ -65,9 +66,6 @@ func (c fieldColumns) place(file int, leaf schema.Leaf, format string) (leafPlac
 	}
 	return p, true, nil
 }
-
-// format20 is the format in which lists have columns of their own.
-const format20 = "2.0"
 
 // placeLeaves finds the column of each leaf in the fragment's files, by field id.
 func placeLeaves(f table.Fragment, leaves []schema.Leaf) ([]leafPlace, error) {

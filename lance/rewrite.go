@@ -10,6 +10,7 @@ import (
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -90,15 +91,15 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return nil, err
 	}
 	// A commit would refuse it too, but after all the work.
-	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
+	if err := manifest.CheckWriter(v.Contents.Manifest); err != nil {
 		return nil, err
 	}
-	g := &rewriteGroup{engine: e, schema: v.schema, leaves: v.schema.Leaves()}
+	g := &rewriteGroup{engine: e, schema: v.Schema, leaves: v.Schema.Leaves()}
 	var fragments []table.Fragment
 	for _, id := range ids {
 		f, ok := s.Fragment(id)

@@ -3,15 +3,16 @@ package lance
 import (
 	"context"
 
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
 // identified returns the handle of a snapshot whose rows have stable ids.
-func (e *Engine) identified(ctx context.Context, s *table.Snapshot) (*version, error) {
+func (e *Engine) identified(ctx context.Context, s *table.Snapshot) (*version.Version, error) {
 	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return nil, err
 	}

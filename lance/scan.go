@@ -14,6 +14,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile/level"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -36,13 +37,13 @@ func (e *Engine) rows(ctx context.Context, s *table.Snapshot, ids []table.Fragme
 	if err := e.root.Ready(ctx); err != nil {
 		return err
 	}
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return err
 	}
-	sch := v.schema
+	sch := v.Schema
 	if len(opts.Columns) > 0 {
-		if sch, err = v.schema.Select(opts.Columns); err != nil {
+		if sch, err = v.Schema.Select(opts.Columns); err != nil {
 			return err
 		}
 	}

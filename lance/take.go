@@ -12,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	"github.com/rehome-db/rehome/lance/datafile/assemble"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -39,13 +40,13 @@ func (e *Engine) take(ctx context.Context, s *table.Snapshot, addrs []table.RowA
 	if err := e.root.Ready(ctx); err != nil {
 		return err
 	}
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return err
 	}
-	sch := v.schema
+	sch := v.Schema
 	if len(columns) > 0 {
-		if sch, err = v.schema.Select(columns); err != nil {
+		if sch, err = v.Schema.Select(columns); err != nil {
 			return err
 		}
 	}

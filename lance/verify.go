@@ -13,6 +13,7 @@ import (
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.
 	if err := e.root.Ready(ctx); err != nil {
 		return nil, err
 	}
-	v, err := versionOf(s)
+	v, err := version.Of(s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (e *Engine) Check(ctx context.Context, s *table.Snapshot, found func(table.
 type checker struct {
 	engine   *Engine
 	snapshot *table.Snapshot
-	version  *version
+	version  *version.Version
 	found    func(table.Finding)
 	checked  map[string]int
 }
@@ -76,7 +77,7 @@ func (c *checker) corrupt(kind, where, format string, args ...any) {
 }
 
 func (c *checker) manifest(ctx context.Context) error {
-	m := c.version.contents.Manifest
+	m := c.version.Contents.Manifest
 	where := fmt.Sprintf("version %d", m.GetVersion())
 	c.checked["manifests"]++
 
@@ -96,13 +97,13 @@ func (c *checker) manifest(ctx context.Context) error {
 		}
 	}
 	c.checked["transactions"]++
-	_, err := c.engine.history.transaction(ctx, c.version.contents)
+	_, err := c.engine.history.Transaction(ctx, c.version.Contents)
 	return c.finding("manifest", where, err)
 }
 
 func (c *checker) files(ctx context.Context) error {
 	leaves := map[int32]schema.Leaf{}
-	for _, leaf := range c.version.schema.Leaves() {
+	for _, leaf := range c.version.Schema.Leaves() {
 		leaves[leaf.FieldID] = leaf
 	}
 	for _, f := range c.snapshot.Fragments {
@@ -200,11 +201,11 @@ func (c *checker) indexFiles(ctx context.Context, m table.IndexMeta) error {
 	if !ok {
 		return nil
 	}
-	s, err := c.engine.root.StoreOf(c.version.bases.root(ix.BaseId))
+	s, err := c.engine.root.StoreOf(c.version.Bases.Root(ix.BaseId))
 	if err != nil {
 		return err
 	}
-	dir := path.Join(c.version.bases.dir(ix.BaseId, objects.IndicesDir), m.UUID.String())
+	dir := path.Join(c.version.Bases.Dir(ix.BaseId, objects.IndicesDir), m.UUID.String())
 	if len(ix.GetFiles()) == 0 { // not recorded
 		infos, err := s.List(ctx, dir)
 		// Stock engines record segments that hold nothing, and write none of them.
@@ -233,11 +234,11 @@ func (c *checker) reuse(ctx context.Context) error {
 		return nil
 	}
 	where := fmt.Sprintf("fragment reuse index %s", r.UUID)
-	if m := c.version.contents.Manifest; r.IndexVersion >= taggedReuse && m.GetReaderFeatureFlags()&m.GetWriterFeatureFlags()&manifest.FlagTaggedReuse == 0 {
+	if m := c.version.Contents.Manifest; r.IndexVersion >= version.TaggedReuse && m.GetReaderFeatureFlags()&m.GetWriterFeatureFlags()&manifest.FlagTaggedReuse == 0 {
 		c.corrupt("fri", where, "it has index version %d and the flag %d is not set, so an engine that knows version 0 alone would lose it", r.IndexVersion, manifest.FlagTaggedReuse)
 	}
-	content, err := c.engine.history.reuseContent(ctx, r)
-	if err != nil || r.IndexVersion < taggedReuse {
+	content, err := c.engine.history.ReuseContent(ctx, r)
+	if err != nil || r.IndexVersion < version.TaggedReuse {
 		return c.finding("fri", where, err)
 	}
 	h, err := fri.Recover(content, r.IndexVersion)

@@ -24,7 +24,7 @@ func (c *checker) rowIDs(ctx context.Context) error {
 		return nil
 	}
 	var live []idRun
-	for i, m := range c.version.contents.Manifest.GetFragments() {
+	for i, m := range c.version.Contents.Manifest.GetFragments() {
 		f := c.snapshot.Fragments[i]
 		where := fmt.Sprintf("fragment %d", f.ID)
 		c.checked["row_id_sequences"]++
@@ -46,7 +46,7 @@ func (c *checker) rowIDs(ctx context.Context) error {
 
 // fragmentRowIDs checks a fragment's lists and returns the ids of its live rows.
 func (c *checker) fragmentRowIDs(ctx context.Context, m *tablepb.DataFragment, f table.Fragment) ([]idRun, error) {
-	manifest := c.version.contents.Manifest
+	manifest := c.version.Contents.Manifest
 	seq, err := c.engine.ids.Sequence(ctx, c.version, m)
 	if err != nil {
 		return nil, err

@@ -2,15 +2,19 @@ package lance
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
+// DamagedLatestError says that the manifest of the latest version is empty or damaged,
+// and what to do.
+type DamagedLatestError = version.DamagedLatestError
+
 // Load implements table.Loader. A version that is known is not read again if its
 // manifest is the same; the latest version is looked for each time.
-func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, error) {
-	return e.history.loadVersion(ctx, version)
+func (e *Engine) Load(ctx context.Context, number uint64) (*table.Snapshot, error) {
+	return e.history.Load(ctx, number)
 }
 
 // TransactionsSince implements table.Loader. A version in between that is gone
@@ -18,25 +22,12 @@ func (e *Engine) Load(ctx context.Context, version uint64) (*table.Snapshot, err
 // that are known are not read again. The result shares what it refers to with other
 // callers, and is not to be changed.
 func (e *Engine) TransactionsSince(ctx context.Context, after, upTo uint64) ([]table.Transaction, error) {
-	return e.history.transactionsSince(ctx, after, upTo)
+	return e.history.TransactionsSince(ctx, after, upTo)
 }
 
 // ReuseIndex implements table.Loader.
 func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, error) {
-	if err := e.root.Ready(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := versionOf(s); err != nil {
-		return nil, err
-	}
-	if s.Reuse == nil {
-		return nil, nil
-	}
-	content, err := e.history.reuseContent(ctx, s.Reuse)
-	if err != nil {
-		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", e.root.Store, s.Version, s.Reuse.UUID, err)
-	}
-	return content, nil
+	return e.history.ReuseIndex(ctx, s)
 }
 
 // Orphans implements table.OrphanFinder: data, deletion, index, transaction and
@@ -44,12 +35,12 @@ func (e *Engine) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, err
 // unfinished manifests. The versions of a branch are not looked at by themselves
 // (ErrUnsupported): others branches of the same table may refer to its files.
 func (e *Engine) Orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
-	return e.history.orphans(ctx, found)
+	return e.history.Orphans(ctx, found)
 }
 
 // WeighHistory implements table.HistoryWeigher.
 func (e *Engine) WeighHistory(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
-	return e.history.weigh(ctx, s, limit)
+	return e.history.Weigh(ctx, s, limit)
 }
 
 var (

@@ -21,6 +21,7 @@ import (
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -86,12 +87,12 @@ func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
 	if err != nil {
 		return err
 	}
-	v, err := versionOf(latest)
+	v, err := version.Of(latest)
 	if err != nil {
 		return err
 	}
 	// A commit would refuse it too, but after all the work.
-	if err := manifest.CheckWriter(v.contents.Manifest); err != nil {
+	if err := manifest.CheckWriter(v.Contents.Manifest); err != nil {
 		return err
 	}
 	fragments := slices.Clone(latest.Fragments)

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"path"
@@ -151,8 +151,8 @@ func uuidOf(u *tablepb.UUID) (out table.UUID) {
 
 func uuidMessage(u table.UUID) *tablepb.UUID { return &tablepb.UUID{Uuid: u[:]} }
 
-// indexMessage puts an index segment back into the format's terms.
-func indexMessage(m table.IndexMeta) *tablepb.IndexMetadata {
+// IndexMessage puts an index segment back into the format's terms.
+func IndexMessage(m table.IndexMeta) *tablepb.IndexMetadata {
 	if ix, ok := m.Handle.(*tablepb.IndexMetadata); ok {
 		return ix
 	}

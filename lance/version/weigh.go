@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// weigh tells what the versions of the table keep that s does not need. It reads up to limit
+// Weigh tells what the versions of the table keep that s does not need. It reads up to limit
 // of their manifests.
-func (h *history) weigh(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
+func (h *History) Weigh(ctx context.Context, s *table.Snapshot, limit int) (table.History, error) {
 	var out table.History
 	if err := h.root.Ready(ctx); err != nil {
 		return out, err

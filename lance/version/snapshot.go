@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -12,43 +12,43 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// version is the Handle of a snapshot: everything that was in the manifest file,
+// Version is the Handle of a snapshot: everything that was in the manifest file,
 // to be changed into the next one without losing what we do not understand. It is
 // immutable, and so are the messages in it; what was decoded of them it remembers.
-type version struct {
-	contents *manifest.Contents
-	scheme   manifest.Scheme
-	schema   *schema.Schema
-	bases    bases
+type Version struct {
+	Contents *manifest.Contents
+	Scheme   manifest.Scheme
+	Schema   *schema.Schema
+	Bases    Bases
 	rowIDs   rowids.Sequences
 }
 
 // Messages implements rowids.TableVersion.
-func (v *version) Messages() []*tablepb.DataFragment { return v.contents.Manifest.GetFragments() }
+func (v *Version) Messages() []*tablepb.DataFragment { return v.Contents.Manifest.GetFragments() }
 
 // Fragment implements rowids.TableVersion.
-func (v *version) Fragment(m *tablepb.DataFragment) table.Fragment { return v.bases.fragment(m) }
+func (v *Version) Fragment(m *tablepb.DataFragment) table.Fragment { return v.Bases.fragment(m) }
 
 // RowIDs implements rowids.TableVersion.
-func (v *version) RowIDs() *rowids.Sequences { return &v.rowIDs }
+func (v *Version) RowIDs() *rowids.Sequences { return &v.rowIDs }
 
 // NextRowID implements rowids.TableVersion.
-func (v *version) NextRowID() uint64 { return v.contents.Manifest.GetNextRowId() }
+func (v *Version) NextRowID() uint64 { return v.Contents.Manifest.GetNextRowId() }
 
-// versionOf returns the handle of a snapshot that this package made.
-func versionOf(s *table.Snapshot) (*version, error) {
+// Of returns the handle of a snapshot that this package made.
+func Of(s *table.Snapshot) (*Version, error) {
 	if s == nil {
 		return nil, fmt.Errorf("lance: no snapshot was given")
 	}
-	v, ok := s.Handle.(*version)
+	v, ok := s.Handle.(*Version)
 	if !ok {
 		return nil, fmt.Errorf("lance: version %d of table %s was loaded by another engine", s.Version, s.Table)
 	}
 	return v, nil
 }
 
-// snapshot puts a manifest into the terms of package table.
-func (h *history) snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
+// Snapshot puts a manifest into the terms of package table.
+func (h *History) Snapshot(ctx context.Context, c *manifest.Contents, scheme manifest.Scheme) (*table.Snapshot, error) {
 	m := c.Manifest
 	where := fmt.Sprintf("lance: table %s version %d", h.root.Store, m.GetVersion())
 	if err := manifest.CheckReader(m); err != nil {
@@ -58,7 +58,7 @@ func (h *history) snapshot(ctx context.Context, c *manifest.Contents, scheme man
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	v := &version{contents: c, scheme: scheme, schema: sch, bases: basesOf(m)}
+	v := &Version{Contents: c, Scheme: scheme, Schema: sch, Bases: basesOf(m)}
 	s := &table.Snapshot{
 		Table:          h.root.Store.String(),
 		Version:        m.GetVersion(),
@@ -72,7 +72,7 @@ func (h *history) snapshot(ctx context.Context, c *manifest.Contents, scheme man
 		s.Timestamp = time.Unix(ts.GetSeconds(), int64(ts.GetNanos())).UTC()
 	}
 	for _, f := range m.GetFragments() {
-		frag := v.bases.fragment(f)
+		frag := v.Bases.fragment(f)
 		if frag.Deletion != nil && frag.Deletion.Rows == 0 {
 			// The writer did not record the number, and everybody needs it.
 			if frag.Deletion.Rows, err = h.root.CountDeletions(ctx, frag); err != nil {
@@ -115,7 +115,7 @@ func dataFormat(m *tablepb.Manifest) string {
 	for _, f := range m.GetFragments() {
 		if files := f.GetFiles(); len(files) == 0 {
 			continue
-		} else if format := fileFormat(files[0]); files[0].GetFileMajorVersion() >= 2 || format == format20 {
+		} else if format := fileFormat(files[0]); files[0].GetFileMajorVersion() >= 2 || format == Format20 {
 			return format
 		}
 		return legacyFormat
@@ -128,3 +128,6 @@ func dataFormat(m *tablepb.Manifest) string {
 
 // legacyFormat is the first file format, whose files call themselves 0.2.
 const legacyFormat = "0.1"
+
+// Format20 is the format in which lists have columns of their own.
+const Format20 = "2.0"

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -20,11 +20,11 @@ const branchesDir = "tree"
 // collectedDirs are the directories whose objects exist only to be referred to.
 var collectedDirs = []string{objects.DataDir, objects.DeletionsDir, objects.IndicesDir, objects.TransactionsDir, objects.PartitionsDir}
 
-// orphans finds data, deletion, index, transaction and
+// Orphans finds data, deletion, index, transaction and
 // label files that no version refers to, of the table or of its branches, and
 // unfinished manifests. The versions of a branch are not looked at by themselves
 // (ErrUnsupported): others branches of the same table may refer to its files.
-func (h *history) orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
+func (h *History) Orphans(ctx context.Context, found func(table.Orphan)) (versions int, err error) {
 	if err := h.root.Ready(ctx); err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (h *history) orphans(ctx context.Context, found func(table.Orphan)) (versio
 }
 
 // stored lists everything that versions may refer to, by path.
-func (h *history) stored(ctx context.Context) (out []table.Orphan, err error) {
+func (h *History) stored(ctx context.Context) (out []table.Orphan, err error) {
 	list := func(dir string, skip func(name string) bool) error {
 		infos, err := h.root.Store.ListAll(ctx, dir)
 		if err != nil {
@@ -67,7 +67,7 @@ func (h *history) stored(ctx context.Context) (out []table.Orphan, err error) {
 			return nil, err
 		}
 	}
-	if err := list(objects.VersionsDir, func(name string) bool { return name == hintFile || isManifest(name) }); err != nil {
+	if err := list(objects.VersionsDir, func(name string) bool { return name == HintFile || isManifest(name) }); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b table.Orphan) int { return strings.Compare(a.Path, b.Path) })
@@ -76,7 +76,7 @@ func (h *history) stored(ctx context.Context) (out []table.Orphan, err error) {
 
 // references collects what all versions of the table and of its branches refer to,
 // detached ones included, and returns how many there are.
-func (h *history) references(ctx context.Context, refs *references) (int, error) {
+func (h *History) references(ctx context.Context, refs *references) (int, error) {
 	names, err := h.manifestNames(ctx)
 	if err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func (h *history) references(ctx context.Context, refs *references) (int, error)
 
 var errVersionGone = errors.New("version gone")
 
-func (h *history) referencesOf(ctx context.Context, refs *references, name string) error {
+func (h *History) referencesOf(ctx context.Context, refs *references, name string) error {
 	data, err := store.ReadAll(ctx, h.root.Store, name, manifest.MaxSize)
 	if errors.Is(err, table.ErrNotFound) {
 		return errVersionGone
@@ -118,7 +118,7 @@ func (h *history) referencesOf(ctx context.Context, refs *references, name strin
 }
 
 // manifestNames lists the manifests of the table and of its branches, by path.
-func (h *history) manifestNames(ctx context.Context) ([]string, error) {
+func (h *History) manifestNames(ctx context.Context) ([]string, error) {
 	infos, err := h.root.Store.ListAll(ctx, objects.VersionsDir)
 	if err == nil {
 		for i := range infos {

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"errors"
@@ -40,21 +40,21 @@ func (e undecodable) Unwrap() error { return e.error }
 
 // ofLatest gives an error of reading the latest version its advice, if its manifest is
 // damaged.
-func (l listing) ofLatest(err error) error {
+func (l Listing) ofLatest(err error) error {
 	var bad undecodable
 	if !errors.As(err, &bad) || !errors.Is(err, table.ErrCorrupt) {
 		return err
 	}
-	out := &DamagedLatestError{Version: l.latest(), Manifest: manifestName(l.latest(), l.scheme), Err: err}
-	if n := len(l.versions); n > 1 {
-		out.Before = l.versions[n-2]
+	out := &DamagedLatestError{Version: l.Latest(), Manifest: manifestName(l.Latest(), l.Scheme), Err: err}
+	if n := len(l.Versions); n > 1 {
+		out.Before = l.Versions[n-2]
 	}
 	return out
 }
 
 // decoded reads what is in a manifest's bytes, and checks that it is the version that
 // its name says.
-func (h *history) decoded(data []byte, name string, version uint64) (*manifest.Contents, error) {
+func (h *History) decoded(data []byte, name string, version uint64) (*manifest.Contents, error) {
 	c, err := manifest.Decode(data)
 	if err != nil {
 		return nil, undecodable{fmt.Errorf("lance: table %s version %d: %s: %w", h.root.Store, version, name, err)}

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"fmt"
@@ -14,19 +14,19 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// bases are the other roots that a version's files may lie under, by id.
-type bases map[uint32]*tablepb.BasePath
+// Bases are the other roots that a version's files may lie under, by id.
+type Bases map[uint32]*tablepb.BasePath
 
-func basesOf(m *tablepb.Manifest) bases {
-	out := make(bases, len(m.GetBasePaths()))
+func basesOf(m *tablepb.Manifest) Bases {
+	out := make(Bases, len(m.GetBasePaths()))
 	for _, b := range m.GetBasePaths() {
 		out[b.GetId()] = b
 	}
 	return out
 }
 
-// root is the path of a base; empty for the table's own root.
-func (b bases) root(id *uint32) string {
+// Root is the path of a base; empty for the table's own root.
+func (b Bases) Root(id *uint32) string {
 	if id == nil {
 		return ""
 	}
@@ -39,9 +39,9 @@ func (b bases) root(id *uint32) string {
 	return base.GetPath()
 }
 
-// dir is where objects of a kind lie in a base: in the usual directory if the base
+// Dir is where objects of a kind lie in a base: in the usual directory if the base
 // is the root of a table, directly in it otherwise.
-func (b bases) dir(id *uint32, usual string) string {
+func (b Bases) Dir(id *uint32, usual string) string {
 	if id != nil && !b[*id].GetIsDatasetRoot() {
 		return ""
 	}
@@ -49,7 +49,7 @@ func (b bases) dir(id *uint32, usual string) string {
 }
 
 // id is the number of the base with the given root, nil for the table's own.
-func (b bases) id(root string) (*uint32, error) {
+func (b Bases) id(root string) (*uint32, error) {
 	if root == "" {
 		return nil, nil
 	}
@@ -62,35 +62,35 @@ func (b bases) id(root string) (*uint32, error) {
 }
 
 // fragment puts a fragment into the terms of package table.
-func (b bases) fragment(f *tablepb.DataFragment) table.Fragment {
+func (b Bases) fragment(f *tablepb.DataFragment) table.Fragment {
 	out := table.Fragment{ID: table.FragmentID(f.GetId()), PhysicalRows: f.GetPhysicalRows()}
 	for _, d := range f.GetFiles() {
 		out.Files = append(out.Files, b.dataFile(d))
 	}
 	if d := f.GetDeletionFile(); d != nil {
 		out.Deletion = &table.DeletionRef{
-			Path: path.Join(b.dir(d.BaseId, objects.DeletionsDir), objects.DeletionName(f.GetId(), d)),
+			Path: path.Join(b.Dir(d.BaseId, objects.DeletionsDir), objects.DeletionName(f.GetId(), d)),
 			Rows: d.GetNumDeletedRows(),
-			Base: b.root(d.BaseId),
+			Base: b.Root(d.BaseId),
 		}
 	}
 	return out
 }
 
-func (b bases) dataFile(d *tablepb.DataFile) table.DataFile {
+func (b Bases) dataFile(d *tablepb.DataFile) table.DataFile {
 	return table.DataFile{
-		Path:    path.Join(b.dir(d.BaseId, objects.DataDir), d.GetPath()),
+		Path:    path.Join(b.Dir(d.BaseId, objects.DataDir), d.GetPath()),
 		Fields:  d.GetFields(),
 		Columns: d.GetColumnIndices(),
 		Format:  fileFormat(d),
 		Bytes:   d.GetFileSizeBytes(),
-		Base:    b.root(d.BaseId),
+		Base:    b.Root(d.BaseId),
 	}
 }
 
 func fileFormat(d *tablepb.DataFile) string {
 	if d.GetFileMajorVersion() == 0 && d.GetFileMinorVersion() == 3 {
-		return format20 // what its files call themselves
+		return Format20 // what its files call themselves
 	}
 	return fmt.Sprintf("%d.%d", d.GetFileMajorVersion(), d.GetFileMinorVersion())
 }
@@ -98,7 +98,7 @@ func fileFormat(d *tablepb.DataFile) string {
 // message puts a fragment back into the format's terms. It is the inverse of
 // fragment as far as package table knows fragments; what else the format has must
 // come from the manifest's own message.
-func (b bases) message(f table.Fragment) (*tablepb.DataFragment, error) {
+func (b Bases) message(f table.Fragment) (*tablepb.DataFragment, error) {
 	out := &tablepb.DataFragment{Id: uint64(f.ID), PhysicalRows: f.PhysicalRows}
 	for _, d := range f.Files {
 		m, err := b.fileMessage(d)
@@ -117,7 +117,7 @@ func (b bases) message(f table.Fragment) (*tablepb.DataFragment, error) {
 	return out, nil
 }
 
-func (b bases) fileMessage(d table.DataFile) (*tablepb.DataFile, error) {
+func (b Bases) fileMessage(d table.DataFile) (*tablepb.DataFile, error) {
 	id, err := b.id(d.Base)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (b bases) fileMessage(d table.DataFile) (*tablepb.DataFile, error) {
 	if !ok || err1 != nil || err2 != nil {
 		return nil, fmt.Errorf("%q is no format version", d.Format)
 	}
-	name, err := within(d.Path, b.dir(id, objects.DataDir))
+	name, err := within(d.Path, b.Dir(id, objects.DataDir))
 	if err != nil {
 		return nil, err
 	}
@@ -150,12 +150,12 @@ func within(p, dir string) (string, error) {
 	return name, nil
 }
 
-func (b bases) deletionMessage(id table.FragmentID, ref table.DeletionRef) (*tablepb.DeletionFile, error) {
+func (b Bases) deletionMessage(id table.FragmentID, ref table.DeletionRef) (*tablepb.DeletionFile, error) {
 	base, err := b.id(ref.Base)
 	if err != nil {
 		return nil, err
 	}
-	name, err := within(ref.Path, b.dir(base, objects.DeletionsDir))
+	name, err := within(ref.Path, b.Dir(base, objects.DeletionsDir))
 	if err != nil {
 		return nil, err
 	}

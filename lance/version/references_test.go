@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -245,7 +245,7 @@ func TestReferencesOfAManifestThatIsNotUnderstoodAreRefused(t *testing.T) {
 			value, err := proto.Marshal(d)
 			require.NoError(t, err)
 			return contentsWith(&tablepb.Manifest{}, &tablepb.IndexMetadata{
-				Uuid: uuidMessage(someUUID), Name: reuseIndexName, IndexVersion: proto.Int32(taggedReuse),
+				Uuid: uuidMessage(someUUID), Name: reuseIndexName, IndexVersion: proto.Int32(TaggedReuse),
 				IndexDetails: &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
 			})
 		},

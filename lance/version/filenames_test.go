@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"io/fs"

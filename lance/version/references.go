@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (r *references) has(name string) bool {
 // holder is a manifest whose references are being collected.
 type holder struct {
 	*references
-	bases bases
+	bases Bases
 	// dir is where the manifest's own files lie, relative to the table: empty for
 	// the table itself, tree/<branch> for a branch.
 	dir string
@@ -127,7 +127,7 @@ func (h holder) dataFile(d *tablepb.DataFile) {
 // labels collects the label files of a tagged history.
 func (h holder) labels(ctx context.Context, s store.Store, ix *tablepb.IndexMetadata) error {
 	id := uuidOf(ix.GetUuid())
-	if ix.GetIndexVersion() < taggedReuse || h.histories[id] {
+	if ix.GetIndexVersion() < TaggedReuse || h.histories[id] {
 		return nil
 	}
 	d, err := reuseDetails(ix)
@@ -151,7 +151,7 @@ func (h holder) labels(ctx context.Context, s store.Store, ix *tablepb.IndexMeta
 	if err != nil {
 		return err
 	}
-	if bad := history.Damaged(); len(bad) > 0 && ix.GetIndexVersion() >= taggedReuse {
+	if bad := history.Damaged(); len(bad) > 0 && ix.GetIndexVersion() >= TaggedReuse {
 		return history.Damage(bad[0]) // it may refer to a label file
 	}
 	for _, ref := range history.Partitions() {
@@ -189,7 +189,7 @@ func (h holder) place(id *uint32, usual, name string) (place string, ours bool) 
 		// right when the branch was made. The table may have been moved since.
 		return path.Join(usual, name), true
 	}
-	full := path.Join(strings.TrimPrefix(base.GetPath(), "file://"), h.bases.dir(id, usual), name)
+	full := path.Join(strings.TrimPrefix(base.GetPath(), "file://"), h.bases.Dir(id, usual), name)
 	return strings.CutPrefix(full, h.root+"/")
 }
 

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"cmp"
@@ -14,25 +14,25 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// applied is a change worked into the contents of the version that it replaces.
-type applied struct {
-	contents *manifest.Contents
+// Applied is a change worked into the contents of the version that it replaces.
+type Applied struct {
+	Contents *manifest.Contents
 	// refers are the objects that the change brings in, to be looked for before
 	// the version is published.
-	refers []table.Object
+	Refers []table.Object
 	// added are the fragments that the change brings in.
 	added map[uint64]*tablepb.DataFragment
 }
 
-// apply makes the next version's contents: those of base, and the change. It works
+// Apply makes the next version's contents: those of base, and the change. It works
 // on the format's own messages, so what package table does not know of a fragment
 // or an index stays. rows is what the rows of new fragments are known by, nil in a
 // table without stable row ids. It does no I/O and changes nothing that base holds.
-func apply(base *version, c table.Change, rows *rowids.Assigned) (*applied, error) {
-	a := &applied{
-		contents: &manifest.Contents{
-			Manifest: proto.CloneOf(base.contents.Manifest),
-			Indexes:  proto.CloneOf(base.contents.Indexes),
+func Apply(base *Version, c table.Change, rows *rowids.Assigned) (*Applied, error) {
+	a := &Applied{
+		Contents: &manifest.Contents{
+			Manifest: proto.CloneOf(base.Contents.Manifest),
+			Indexes:  proto.CloneOf(base.Contents.Indexes),
 		},
 		added: map[uint64]*tablepb.DataFragment{},
 	}
@@ -45,8 +45,8 @@ func apply(base *version, c table.Change, rows *rowids.Assigned) (*applied, erro
 	return a, nil
 }
 
-func (a *applied) fragments(base *version, c table.Change, rows *rowids.Assigned) error {
-	m := a.contents.Manifest
+func (a *Applied) fragments(base *Version, c table.Change, rows *rowids.Assigned) error {
+	m := a.Contents.Manifest
 	byID := make(map[table.FragmentID]*tablepb.DataFragment, len(m.GetFragments()))
 	for _, f := range m.GetFragments() {
 		byID[table.FragmentID(f.GetId())] = f
@@ -110,8 +110,8 @@ func (a *applied) fragments(base *version, c table.Change, rows *rowids.Assigned
 }
 
 // newFragment checks a fragment to be added and returns its message.
-func (a *applied) newFragment(base *version, f table.Fragment) (*tablepb.DataFragment, error) {
-	m := a.contents.Manifest
+func (a *Applied) newFragment(base *Version, f table.Fragment) (*tablepb.DataFragment, error) {
+	m := a.Contents.Manifest
 	switch {
 	case f.PhysicalRows == 0:
 		return nil, fmt.Errorf("fragment %d has no rows", f.ID)
@@ -142,9 +142,9 @@ func (a *applied) newFragment(base *version, f table.Fragment) (*tablepb.DataFra
 			}
 			owner[id] = d.Path
 		}
-		a.refers = append(a.refers, table.Object{Kind: table.ObjectData, Path: d.Path, Bytes: d.Bytes})
+		a.Refers = append(a.Refers, table.Object{Kind: table.ObjectData, Path: d.Path, Bytes: d.Bytes})
 	}
-	message, err := base.bases.message(table.Fragment{ID: f.ID, PhysicalRows: f.PhysicalRows, Files: f.Files})
+	message, err := base.Bases.message(table.Fragment{ID: f.ID, PhysicalRows: f.PhysicalRows, Files: f.Files})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (a *applied) newFragment(base *version, f table.Fragment) (*tablepb.DataFra
 }
 
 // deletion checks a new reference to a deletion vector and returns its message.
-func (a *applied) deletion(base *version, id table.FragmentID, physicalRows uint64, ref *table.DeletionRef) (*tablepb.DeletionFile, error) {
+func (a *Applied) deletion(base *Version, id table.FragmentID, physicalRows uint64, ref *table.DeletionRef) (*tablepb.DeletionFile, error) {
 	if ref == nil {
 		return nil, fmt.Errorf("fragment %d is to lose its deletions: deleted rows do not come back", id)
 	}
@@ -167,16 +167,16 @@ func (a *applied) deletion(base *version, id table.FragmentID, physicalRows uint
 	if ref.Base != "" {
 		return nil, fmt.Errorf("fragment %d: deletion file %s lies in another table, %s", id, ref.Path, ref.Base)
 	}
-	d, err := base.bases.deletionMessage(id, *ref)
+	d, err := base.Bases.deletionMessage(id, *ref)
 	if err != nil {
 		return nil, fmt.Errorf("fragment %d: deletion file %s: %w", id, ref.Path, err)
 	}
-	a.refers = append(a.refers, table.Object{Kind: table.ObjectDeletion, Path: ref.Path})
+	a.Refers = append(a.Refers, table.Object{Kind: table.ObjectDeletion, Path: ref.Path})
 	return d, nil
 }
 
-func (a *applied) indexes(c table.Change) error {
-	section := a.contents.Indexes
+func (a *Applied) indexes(c table.Change) error {
+	section := a.Contents.Indexes
 	byID := make(map[table.UUID]*tablepb.IndexMetadata, len(section.GetIndices()))
 	for _, ix := range section.GetIndices() {
 		byID[uuidOf(ix.GetUuid())] = ix
@@ -189,10 +189,10 @@ func (a *applied) indexes(c table.Change) error {
 		ix.FragmentBitmap = manifest.CoverageBytes(coverage)
 	}
 	if c.DropReuse {
-		if reuseEntry(section) == nil || c.Reuse != nil {
+		if ReuseEntry(section) == nil || c.Reuse != nil {
 			return fmt.Errorf("the fragment reuse index is to be dropped and not there, or to be replaced, too: %w", table.ErrNotFound)
 		}
-		a.setReuse(nil)
+		a.SetReuse(nil)
 	}
 	drop := map[table.UUID]bool{}
 	for _, id := range c.DropIndexes {
@@ -207,9 +207,9 @@ func (a *applied) indexes(c table.Change) error {
 	return nil
 }
 
-// describe puts the fragments that the change brings in into the transaction as they
+// Describe puts the fragments that the change brings in into the transaction as they
 // are published, with what package table does not know of them.
-func (a *applied) describe(t *tablepb.Transaction) {
+func (a *Applied) Describe(t *tablepb.Transaction) {
 	replace := func(list []*tablepb.DataFragment) {
 		for i, f := range list {
 			if m, ok := a.added[f.GetId()]; ok {
@@ -229,10 +229,10 @@ func (a *applied) describe(t *tablepb.Transaction) {
 	}
 }
 
-// setReuse replaces the fragment reuse index, or removes it if entry is nil. A tagged
+// SetReuse replaces the fragment reuse index, or removes it if entry is nil. A tagged
 // one is announced.
-func (a *applied) setReuse(entry *tablepb.IndexMetadata) {
-	section := a.contents.Indexes
+func (a *Applied) SetReuse(entry *tablepb.IndexMetadata) {
+	section := a.Contents.Indexes
 	section.Indices = slices.DeleteFunc(section.Indices, func(ix *tablepb.IndexMetadata) bool {
 		return ix.GetName() == reuseIndexName
 	})
@@ -240,7 +240,7 @@ func (a *applied) setReuse(entry *tablepb.IndexMetadata) {
 		return
 	}
 	section.Indices = append(section.Indices, entry)
-	if m := a.contents.Manifest; entry.GetIndexVersion() >= taggedReuse {
+	if m := a.Contents.Manifest; entry.GetIndexVersion() >= TaggedReuse {
 		m.ReaderFeatureFlags |= manifest.FlagTaggedReuse
 		m.WriterFeatureFlags |= manifest.FlagTaggedReuse
 	}

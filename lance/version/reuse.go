@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -28,20 +28,20 @@ const (
 	// maxReuseSize bounds an external content: with one bit a row, some 16
 	// billion moved rows.
 	maxReuseSize = 2 << 30
-	// taggedReuse is the index version from which on the table needs a flag.
-	taggedReuse = 1
+	// TaggedReuse is the index version from which on the table needs a flag.
+	TaggedReuse = 1
 )
 
 // hasTaggedReuse says whether the version has, or once had, a fragment reuse index
 // of tagged transitions.
-func hasTaggedReuse(v *version) bool {
-	m := v.contents.Manifest
+func hasTaggedReuse(v *Version) bool {
+	m := v.Contents.Manifest
 	return (m.GetReaderFeatureFlags()|m.GetWriterFeatureFlags())&manifest.FlagTaggedReuse != 0 ||
-		reuseEntry(v.contents.Indexes).GetIndexVersion() >= taggedReuse
+		ReuseEntry(v.Contents.Indexes).GetIndexVersion() >= TaggedReuse
 }
 
-// reuseEntry finds the fragment reuse index among the indexes; nil if none.
-func reuseEntry(section *tablepb.IndexSection) *tablepb.IndexMetadata {
+// ReuseEntry finds the fragment reuse index among the indexes; nil if none.
+func ReuseEntry(section *tablepb.IndexSection) *tablepb.IndexMetadata {
 	for _, ix := range section.GetIndices() {
 		if ix.GetName() == reuseIndexName {
 			return ix
@@ -63,7 +63,7 @@ func reuseDetails(ix *tablepb.IndexMetadata) (*tablepb.FragmentReuseIndexDetails
 
 // reuseOf describes the fragment reuse index of a version without reading it.
 func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
-	ix := reuseEntry(section)
+	ix := ReuseEntry(section)
 	if ix == nil {
 		return nil, nil
 	}
@@ -88,8 +88,27 @@ func reuseOf(section *tablepb.IndexSection) (*table.ReuseIndexMeta, error) {
 	return out, nil
 }
 
-// reuseContent reads the content of a fragment reuse index. It is never nil.
-func (h *history) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) ([]byte, error) {
+// ReuseIndex reads the content of the fragment reuse index of a snapshot. It is nil only if
+// there is none.
+func (h *History) ReuseIndex(ctx context.Context, s *table.Snapshot) ([]byte, error) {
+	if err := h.root.Ready(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := Of(s); err != nil {
+		return nil, err
+	}
+	if s.Reuse == nil {
+		return nil, nil
+	}
+	content, err := h.ReuseContent(ctx, s.Reuse)
+	if err != nil {
+		return nil, fmt.Errorf("lance: table %s version %d: fragment reuse index %s: %w", h.root.Store, s.Version, s.Reuse.UUID, err)
+	}
+	return content, nil
+}
+
+// ReuseContent reads the content of a fragment reuse index. It is never nil.
+func (h *History) ReuseContent(ctx context.Context, meta *table.ReuseIndexMeta) ([]byte, error) {
 	d, ok := meta.Handle.(*tablepb.FragmentReuseIndexDetails)
 	if !ok {
 		return nil, fmt.Errorf("it was loaded by another engine")
@@ -110,14 +129,14 @@ func (h *history) reuseContent(ctx context.Context, meta *table.ReuseIndexMeta) 
 	return data[ext.GetOffset():][:ext.GetSize()], nil
 }
 
-// onlyTrimmed refuses a fragment reuse index for a table with stable row ids, unless it
+// OnlyTrimmed refuses a fragment reuse index for a table with stable row ids, unless it
 // is what a trim leaves of one that is there. Old releases wrote such.
-func (e *Engine) onlyTrimmed(ctx context.Context, base *table.Snapshot, up *table.ReuseIndexUpdate) error {
+func (h *History) OnlyTrimmed(ctx context.Context, base *table.Snapshot, up *table.ReuseIndexUpdate) error {
 	refused := table.Unsupportedf("the table has stable row ids: a fragment reuse index would make stock readers take ids for addresses")
 	if base.Reuse == nil {
 		return refused
 	}
-	content, err := e.ReuseIndex(ctx, base)
+	content, err := h.ReuseIndex(ctx, base)
 	if err != nil {
 		return err
 	}
@@ -135,7 +154,7 @@ func (e *Engine) onlyTrimmed(ctx context.Context, base *table.Snapshot, up *tabl
 	return nil
 }
 
-// newReuseEntry makes the entry of a fragment reuse index that replaces whatever
+// NewReuseEntry makes the entry of a fragment reuse index that replaces whatever
 // the version has, created now, and writes its content where it belongs. The object that was
 // written, if any, is returned also with an error.
 //
@@ -143,16 +162,16 @@ func (e *Engine) onlyTrimmed(ctx context.Context, base *table.Snapshot, up *tabl
 // announced by a feature flag that stays, and so that stock engines go on with its
 // form everything that is published later is said to be in it. That is no lie, for
 // the content of version 0 is content of version 1.
-func (h *history) newReuseEntry(ctx context.Context, base *version, next *applied, up *table.ReuseIndexUpdate, now time.Time) (*tablepb.IndexMetadata, []table.Object, error) {
+func (h *History) NewReuseEntry(ctx context.Context, base *Version, next *Applied, up *table.ReuseIndexUpdate, now time.Time) (*tablepb.IndexMetadata, []table.Object, error) {
 	indexVersion, coverage := up.IndexVersion, up.Coverage
 	if hasTaggedReuse(base) {
-		indexVersion = max(indexVersion, taggedReuse)
+		indexVersion = max(indexVersion, TaggedReuse)
 	}
 	if indexVersion < 0 || indexVersion > fri.MaxIndexVersion {
 		return nil, nil, table.Unsupportedf("fragment reuse index version %d", indexVersion)
 	}
-	if indexVersion >= taggedReuse {
-		lineage, labels, err := reuseChange(base, nextFragmentID(next.contents.Manifest), up.Content)
+	if indexVersion >= TaggedReuse {
+		lineage, labels, err := reuseChange(base, nextFragmentID(next.Contents.Manifest), up.Content)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fragment reuse index: %w", err)
 		}
@@ -161,7 +180,7 @@ func (h *history) newReuseEntry(ctx context.Context, base *version, next *applie
 		coverage = slices.Concat(coverage, lineage)
 		slices.Sort(coverage)
 		coverage = slices.Compact(coverage)
-		next.refers = append(next.refers, labels...)
+		next.Refers = append(next.Refers, labels...)
 	}
 	// Readers cache what they decoded under the id, so content and id change
 	// together.
@@ -185,7 +204,7 @@ func (h *history) newReuseEntry(ctx context.Context, base *version, next *applie
 	return &tablepb.IndexMetadata{
 		Uuid:           uuidMessage(id),
 		Name:           reuseIndexName,
-		DatasetVersion: base.contents.Manifest.GetVersion(),
+		DatasetVersion: base.Contents.Manifest.GetVersion(),
 		FragmentBitmap: manifest.CoverageBytes(coverage),
 		IndexDetails:   &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
 		IndexVersion:   proto.Int32(indexVersion),
@@ -196,12 +215,12 @@ func (h *history) newReuseEntry(ctx context.Context, base *version, next *applie
 // reuseChange checks a tagged history that is to be published and returns what the
 // entry and the commit need to know of it: every fragment that it is about, and the
 // label files that have to be there.
-func reuseChange(base *version, next table.FragmentID, content []byte) (lineage []table.FragmentID, labels []table.Object, err error) {
+func reuseChange(base *Version, next table.FragmentID, content []byte) (lineage []table.FragmentID, labels []table.Object, err error) {
 	h, err := fri.Recover(content, fri.MaxIndexVersion)
 	if err != nil {
 		return nil, nil, err
 	}
-	if base.contents.Manifest.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
+	if base.Contents.Manifest.GetReaderFeatureFlags()&manifest.FlagStableRowIDs != 0 {
 		return nil, nil, table.Unsupportedf("the table has stable row ids")
 	}
 	for i, t := range h.All() {
@@ -224,7 +243,7 @@ func reuseChange(base *version, next table.FragmentID, content []byte) (lineage 
 		switch {
 		case !ref.HasBase:
 			labels = append(labels, table.Object{Kind: table.ObjectPartition, Path: objects.LabelPath(ref.MapID), Bytes: ref.Bytes})
-		case base.bases[ref.Base] == nil:
+		case base.Bases[ref.Base] == nil:
 			return nil, nil, table.Corruptf("transition %d: label file %s lies under base %d, which is not listed", i, ref.MapID, ref.Base)
 		}
 	}

@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func someFragment(id table.FragmentID, deleted uint64) table.Fragment {
 
 func TestOperationsAreKept(t *testing.T) {
 	m := &tablepb.Manifest{Version: 8, BasePaths: []*tablepb.BasePath{{Id: 5, Path: "/other", IsDatasetRoot: true}}}
-	base := &version{contents: &manifest.Contents{Manifest: m, Indexes: &tablepb.IndexSection{}}, bases: basesOf(m)}
+	base := &Version{Contents: &manifest.Contents{Manifest: m, Indexes: &tablepb.IndexSection{}}, Bases: basesOf(m)}
 	f, g := someFragment(7, 3), someFragment(8, 0)
 	for _, op := range []table.Operation{
 		table.Append{Fragments: []table.Fragment{f, g}},
@@ -38,7 +38,7 @@ func TestOperationsAreKept(t *testing.T) {
 		table.ReserveFragments{Count: 9},
 	} {
 		in := table.Transaction{ID: "u", ReadVersion: 7, Version: 8, Operation: op, Properties: map[string]string{"why": "test"}}
-		msg, err := transactionMessage(in, base, nil, nil)
+		msg, err := TransactionMessage(in, base, nil, nil)
 		require.NoError(t, err)
 		encoded, err := manifest.EncodeTransaction(msg)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestOperationsAreKept(t *testing.T) {
 	}
 
 	ix := table.IndexMeta{UUID: table.UUID{1}, Name: "i", Kind: "unknown", Fields: []int32{4}, DatasetVersion: 3, Coverage: []table.FragmentID{1}, CoverageKnown: true, ByAddress: true}
-	msg, err := transactionMessage(table.Transaction{Operation: table.CreateIndex{New: []table.IndexMeta{ix}}}, base, nil, nil)
+	msg, err := TransactionMessage(table.Transaction{Operation: table.CreateIndex{New: []table.IndexMeta{ix}}}, base, nil, nil)
 	require.NoError(t, err)
 	out, err := transactionFrom(msg, m)
 	require.NoError(t, err)
@@ -171,12 +171,12 @@ func TestHostileTransactions(t *testing.T) {
 }
 
 func FuzzOperations(f *testing.F) {
-	base := &version{contents: &manifest.Contents{Manifest: &tablepb.Manifest{}, Indexes: &tablepb.IndexSection{}}}
+	base := &Version{Contents: &manifest.Contents{Manifest: &tablepb.Manifest{}, Indexes: &tablepb.IndexSection{}}}
 	for _, op := range []table.Operation{
 		table.Append{Fragments: []table.Fragment{{ID: 1, PhysicalRows: 3, Files: []table.DataFile{{Path: "data/a", Fields: []int32{0}, Columns: []int32{0}, Format: "2.1"}}}}},
 		table.Delete{Removed: []table.FragmentID{1}}, table.ReserveFragments{Count: 1},
 	} {
-		msg, err := transactionMessage(table.Transaction{ID: "u", Operation: op}, base, nil, nil)
+		msg, err := TransactionMessage(table.Transaction{ID: "u", Operation: op}, base, nil, nil)
 		require.NoError(f, err)
 		b, err := manifest.EncodeTransaction(msg)
 		require.NoError(f, err)

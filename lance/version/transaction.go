@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func transactionFrom(t *tablepb.Transaction, m *tablepb.Manifest) (table.Transac
 
 // operationReader converts and remembers the first thing that was wrong.
 type operationReader struct {
-	bases bases
+	bases Bases
 	err   error
 }
 
@@ -209,12 +209,12 @@ func operationName(t *tablepb.Transaction) string {
 	return "no operation"
 }
 
-// transactionMessage is the transaction that goes with a commit over base.
+// TransactionMessage is the transaction that goes with a commit over base.
 // Fragments that base has are written as they are there, with everything that the
 // format knows of them: stock engines compare them with their own.
 // reuse is the fragment reuse index that the commit puts in the place of oldReuse;
 // both are nil if it leaves that alone.
-func transactionMessage(t table.Transaction, base *version, reuse, oldReuse *tablepb.IndexMetadata) (*tablepb.Transaction, error) {
+func TransactionMessage(t table.Transaction, base *Version, reuse, oldReuse *tablepb.IndexMetadata) (*tablepb.Transaction, error) {
 	w := newOperationWriter(base)
 	out := &tablepb.Transaction{
 		ReadVersion:           t.ReadVersion,
@@ -275,14 +275,14 @@ func transactionMessage(t table.Transaction, base *version, reuse, oldReuse *tab
 }
 
 type operationWriter struct {
-	base    *version
+	base    *Version
 	current map[table.FragmentID]*tablepb.DataFragment
 	err     error
 }
 
-func newOperationWriter(base *version) *operationWriter {
+func newOperationWriter(base *Version) *operationWriter {
 	w := &operationWriter{base: base, current: map[table.FragmentID]*tablepb.DataFragment{}}
-	for _, f := range base.contents.Manifest.GetFragments() {
+	for _, f := range base.Contents.Manifest.GetFragments() {
 		w.current[table.FragmentID(f.GetId())] = f
 	}
 	return w
@@ -301,7 +301,7 @@ func (w *operationWriter) fragments(list []table.Fragment) []*tablepb.DataFragme
 }
 
 func (w *operationWriter) fragment(f table.Fragment) (*tablepb.DataFragment, error) {
-	m, err := w.base.bases.message(f)
+	m, err := w.base.Bases.message(f)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (w *operationWriter) fragment(f table.Fragment) (*tablepb.DataFragment, err
 	if !ok {
 		return m, nil
 	}
-	switch as := w.base.bases.fragment(now); {
+	switch as := w.base.Bases.fragment(now); {
 	case as.Same(f):
 		return now, nil
 	case as.SameData(f):
@@ -321,7 +321,7 @@ func (w *operationWriter) fragment(f table.Fragment) (*tablepb.DataFragment, err
 func (w *operationWriter) indexes(list []table.IndexMeta) []*tablepb.IndexMetadata {
 	out := make([]*tablepb.IndexMetadata, 0, len(list))
 	for _, m := range list {
-		out = append(out, indexMessage(m))
+		out = append(out, IndexMessage(m))
 	}
 	return out
 }

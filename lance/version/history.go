@@ -1,4 +1,4 @@
-package lance
+package version
 
 import (
 	"context"
@@ -16,48 +16,48 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// history is the versions of one table, as they are stored. It holds no state of them: it
+// History is the versions of one table, as they are stored. It holds no state of them: it
 // looks each time. It is safe for concurrent use.
-type history struct{ root *objects.Root }
+type History struct{ root *objects.Root }
 
-// newHistory returns the versions of the table at a root.
-func newHistory(root *objects.Root) *history { return &history{root} }
+// NewHistory returns the versions of the table at a root.
+func NewHistory(root *objects.Root) *History { return &History{root} }
 
-// listing is the versions that a table has, by their names alone.
-type listing struct {
-	scheme   manifest.Scheme
-	versions []uint64              // ascending
+// Listing is the versions that a table has, by their names alone.
+type Listing struct {
+	Scheme   manifest.Scheme
+	Versions []uint64              // ascending
 	files    map[uint64]store.Info // the manifests, as they were listed
 }
 
-func (l listing) latest() uint64 { return l.versions[len(l.versions)-1] }
+func (l Listing) Latest() uint64 { return l.Versions[len(l.Versions)-1] }
 
-// list lists the versions. The hint file that engines leave beside them is of
+// List lists the versions. The hint file that engines leave beside them is of
 // no use here: it may be stale, and a version that is not listed is not there.
-func (h *history) list(ctx context.Context) (listing, error) {
+func (h *History) List(ctx context.Context) (Listing, error) {
 	infos, err := h.root.Store.List(ctx, objects.VersionsDir)
 	if err != nil {
-		return listing{}, fmt.Errorf("lance: table %s: %w", h.root.Store, err)
+		return Listing{}, fmt.Errorf("lance: table %s: %w", h.root.Store, err)
 	}
-	l := listing{files: map[uint64]store.Info{}}
+	l := Listing{files: map[uint64]store.Info{}}
 	example := map[manifest.Scheme]string{}
 	for _, info := range infos {
 		if v, scheme, ok := manifest.ParseName(info.Name); ok {
-			l.versions = append(l.versions, v)
+			l.Versions = append(l.Versions, v)
 			l.files[v] = info
-			l.scheme = scheme
+			l.Scheme = scheme
 			example[scheme] = info.Name
 		}
 	}
 	if len(example) > 1 {
-		return listing{}, table.Corruptf("lance: table %s: its versions are named in both schemes (%s and %s), so which is the latest is not certain",
+		return Listing{}, table.Corruptf("lance: table %s: its versions are named in both schemes (%s and %s), so which is the latest is not certain",
 			h.root.Store, example[manifest.V1], example[manifest.V2])
 	}
-	slices.Sort(l.versions)
+	slices.Sort(l.Versions)
 	return l, nil
 }
 
-func (h *history) notTable() error {
+func (h *History) NotTable() error {
 	return fmt.Errorf("lance: %s holds no Lance table: there is no manifest in %s: %w", h.root.Store, objects.VersionsDir, table.ErrNotTable)
 }
 
@@ -66,15 +66,15 @@ func manifestName(version uint64, scheme manifest.Scheme) string {
 	return objects.VersionsDir + "/" + scheme.Name(version)
 }
 
-// hintFile is left beside the manifests, for readers of stores that cannot list in order.
-const hintFile = "latest_version_hint.json"
+// HintFile is left beside the manifests, for readers of stores that cannot list in order.
+const HintFile = "latest_version_hint.json"
 
 // errNoManifest: there is no object of the version's name. It comes with ErrNotFound,
 // which other objects of a version may be, too.
 var errNoManifest = errors.New("there is no such manifest")
 
 // openManifest opens the manifest of a version.
-func (h *history) openManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (store.File, error) {
+func (h *History) openManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (store.File, error) {
 	f, err := h.root.Store.Open(ctx, manifestName(version, scheme))
 	if errors.Is(err, table.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", errNoManifest, err)
@@ -86,7 +86,7 @@ func (h *history) openManifest(ctx context.Context, version uint64, scheme manif
 }
 
 // decodeManifest reads and checks a version's manifest.
-func (h *history) decodeManifest(ctx context.Context, f store.File, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
+func (h *History) decodeManifest(ctx context.Context, f store.File, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
 	name := manifestName(version, scheme)
 	data, err := store.ReadFile(ctx, f, name, manifest.MaxSize)
 	if err != nil {
@@ -95,9 +95,9 @@ func (h *history) decodeManifest(ctx context.Context, f store.File, version uint
 	return h.decoded(data, name, version)
 }
 
-// readManifest reads and checks the manifest of a version, whatever is known of it;
+// ReadManifest reads and checks the manifest of a version, whatever is known of it;
 // ErrNotFound if there is none by that name.
-func (h *history) readManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
+func (h *History) ReadManifest(ctx context.Context, version uint64, scheme manifest.Scheme) (*manifest.Contents, error) {
 	f, err := h.openManifest(ctx, version, scheme)
 	if err != nil {
 		return nil, err
@@ -106,42 +106,42 @@ func (h *history) readManifest(ctx context.Context, version uint64, scheme manif
 	return h.decodeManifest(ctx, f, version, scheme)
 }
 
-func (h *history) versionNotFound(ctx context.Context, version uint64) error {
-	l, err := h.list(ctx)
+func (h *History) versionNotFound(ctx context.Context, version uint64) error {
+	l, err := h.List(ctx)
 	switch {
 	case err != nil:
 		return err
-	case len(l.versions) == 0:
-		return h.notTable()
+	case len(l.Versions) == 0:
+		return h.NotTable()
 	}
 	return fmt.Errorf("lance: table %s has no version %d (it has %d versions from %d to %d): %w",
-		h.root.Store, version, len(l.versions), l.versions[0], l.latest(), table.ErrNotFound)
+		h.root.Store, version, len(l.Versions), l.Versions[0], l.Latest(), table.ErrNotFound)
 }
 
-// loadVersion loads a version, 0 being the latest. One that is known is not read again if its
+// Load loads a version, 0 being the latest. One that is known is not read again if its
 // manifest is the same; the latest version is looked for each time.
-func (h *history) loadVersion(ctx context.Context, version uint64) (*table.Snapshot, error) {
+func (h *History) Load(ctx context.Context, version uint64) (*table.Snapshot, error) {
 	if err := h.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	if version != 0 {
-		return h.find(ctx, version)
+		return h.Find(ctx, version)
 	}
 	// A clean-up may take away a version between the listing and the read, but
 	// never the latest: then there is a newer one.
 	for attempt := 0; ; attempt++ {
-		l, err := h.list(ctx)
+		l, err := h.List(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if len(l.versions) == 0 {
-			return nil, h.notTable()
+		if len(l.Versions) == 0 {
+			return nil, h.NotTable()
 		}
-		latest := l.latest()
+		latest := l.Latest()
 		if s, ok := cache.Lookup[*table.Snapshot](h.root.Cache, h.listed(cache.Versions, l, latest)); ok {
 			return s, nil
 		}
-		s, err := h.load(ctx, latest, l.scheme)
+		s, err := h.load(ctx, latest, l.Scheme)
 		if errors.Is(err, errNoManifest) && attempt < 10 {
 			continue
 		}
@@ -152,8 +152,8 @@ func (h *history) loadVersion(ctx context.Context, version uint64) (*table.Snaps
 	}
 }
 
-// find loads a version under whichever name it has.
-func (h *history) find(ctx context.Context, version uint64) (*table.Snapshot, error) {
+// Find loads a version under whichever name it has.
+func (h *History) Find(ctx context.Context, version uint64) (*table.Snapshot, error) {
 	if version > manifest.MaxVersion {
 		return nil, h.versionNotFound(ctx, version)
 	}
@@ -167,7 +167,7 @@ func (h *history) find(ctx context.Context, version uint64) (*table.Snapshot, er
 }
 
 // load loads a version by its name. What the name has now is found out by opening it.
-func (h *history) load(ctx context.Context, version uint64, scheme manifest.Scheme) (*table.Snapshot, error) {
+func (h *History) load(ctx context.Context, version uint64, scheme manifest.Scheme) (*table.Snapshot, error) {
 	f, err := h.openManifest(ctx, version, scheme)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (h *history) load(ctx context.Context, version uint64, scheme manifest.Sche
 		if err != nil {
 			return nil, 0, err
 		}
-		s, err := h.snapshot(ctx, c, scheme)
+		s, err := h.Snapshot(ctx, c, scheme)
 		return s, snapshotWeight * f.Size(), err
 	})
 }
@@ -190,28 +190,28 @@ const (
 )
 
 // listed is the entry of a version that was seen in a listing.
-func (h *history) listed(kind cache.Kind, l listing, version uint64) cache.Entry {
+func (h *History) listed(kind cache.Kind, l Listing, version uint64) cache.Entry {
 	f := l.files[version]
-	return h.root.Entry(kind, "", manifestName(version, l.scheme), f.Size, f.Token)
+	return h.root.Entry(kind, "", manifestName(version, l.Scheme), f.Size, f.Token)
 }
 
-// transactionsSince returns what the versions after one did, up to another and with it, 0
+// TransactionsSince returns what the versions after one did, up to another and with it, 0
 // being the latest. A version in between that is gone
 // makes it fail with table.ErrTerminal: what it did can never be known. Transactions
 // that are known are not read again. The result shares what it refers to with other
 // callers, and is not to be changed.
-func (h *history) transactionsSince(ctx context.Context, after, upTo uint64) ([]table.Transaction, error) {
+func (h *History) TransactionsSince(ctx context.Context, after, upTo uint64) ([]table.Transaction, error) {
 	if err := h.root.Ready(ctx); err != nil {
 		return nil, err
 	}
-	l, err := h.list(ctx)
+	l, err := h.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(l.versions) == 0 {
-		return nil, h.notTable()
+	if len(l.Versions) == 0 {
+		return nil, h.NotTable()
 	}
-	switch latest := l.latest(); {
+	switch latest := l.Latest(); {
 	case upTo == 0:
 		upTo = latest
 	case upTo > latest:
@@ -233,7 +233,7 @@ func (h *history) transactionsSince(ctx context.Context, after, upTo uint64) ([]
 }
 
 // transactionAt returns what a listed version's commit did.
-func (h *history) transactionAt(ctx context.Context, l listing, version uint64) (table.Transaction, error) {
+func (h *History) transactionAt(ctx context.Context, l Listing, version uint64) (table.Transaction, error) {
 	if err := ctx.Err(); err != nil {
 		return table.Transaction{}, err
 	}
@@ -245,19 +245,19 @@ func (h *history) transactionAt(ctx context.Context, l listing, version uint64) 
 		return t, nil
 	}
 	if s, ok := cache.Lookup[*table.Snapshot](h.root.Cache, h.listed(cache.Versions, l, version)); ok {
-		v, err := versionOf(s)
+		v, err := Of(s)
 		if err != nil {
 			return table.Transaction{}, err
 		}
-		return cache.Load(ctx, h.root.Cache, at, func() (table.Transaction, int64, error) { return h.weighedTransaction(ctx, v.contents) })
+		return cache.Load(ctx, h.root.Cache, at, func() (table.Transaction, int64, error) { return h.weighedTransaction(ctx, v.Contents) })
 	}
-	f, err := h.openManifest(ctx, version, l.scheme)
+	f, err := h.openManifest(ctx, version, l.Scheme)
 	if err != nil {
 		return table.Transaction{}, err
 	}
 	defer f.Close()
-	return objects.Cached(ctx, h.root, cache.Transactions, "", manifestName(version, l.scheme), f, func() (table.Transaction, int64, error) {
-		c, err := h.decodeManifest(ctx, f, version, l.scheme)
+	return objects.Cached(ctx, h.root, cache.Transactions, "", manifestName(version, l.Scheme), f, func() (table.Transaction, int64, error) {
+		c, err := h.decodeManifest(ctx, f, version, l.Scheme)
 		if err != nil {
 			return table.Transaction{}, 0, err
 		}
@@ -265,14 +265,14 @@ func (h *history) transactionAt(ctx context.Context, l listing, version uint64) 
 	})
 }
 
-// transaction returns what a version's commit did.
-func (h *history) transaction(ctx context.Context, c *manifest.Contents) (table.Transaction, error) {
+// Transaction returns what a version's commit did.
+func (h *History) Transaction(ctx context.Context, c *manifest.Contents) (table.Transaction, error) {
 	t, _, err := h.weighedTransaction(ctx, c)
 	return t, err
 }
 
 // weighedTransaction returns also the transaction's cost in memory.
-func (h *history) weighedTransaction(ctx context.Context, c *manifest.Contents) (table.Transaction, int64, error) {
+func (h *History) weighedTransaction(ctx context.Context, c *manifest.Contents) (table.Transaction, int64, error) {
 	t, err := h.storedTransaction(ctx, c)
 	if err != nil {
 		return table.Transaction{}, 0, fmt.Errorf("lance: table %s version %d: %w", h.root.Store, c.Manifest.GetVersion(), err)
@@ -282,7 +282,7 @@ func (h *history) weighedTransaction(ctx context.Context, c *manifest.Contents) 
 }
 
 // storedTransaction prefers the inline copy: the file may have been cleaned up.
-func (h *history) storedTransaction(ctx context.Context, c *manifest.Contents) (*tablepb.Transaction, error) {
+func (h *History) storedTransaction(ctx context.Context, c *manifest.Contents) (*tablepb.Transaction, error) {
 	if c.Transaction != nil {
 		return manifest.DecodeTransaction(c.Transaction)
 	}
