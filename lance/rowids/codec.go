@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
@@ -25,22 +26,51 @@ func Decode(data []byte, rows uint64) (*Sequence, error) {
 }
 
 func decode(data []byte) (*Sequence, error) {
-	var m tablepb.RowIdSequence
-	if err := proto.Unmarshal(data, &m); err != nil {
-		return nil, table.Corruptf("rowids: decode a sequence: %w", err)
-	}
-	s := &Sequence{}
-	for i, pb := range m.GetSegments() {
-		g, err := decodeSegment(pb)
+	s, i := &Sequence{}, 0
+	var pb tablepb.U64Segment
+	err := eachMessage(data, func(body []byte) error {
+		defer func() { i++ }()
+		pb.Reset()
+		if err := proto.Unmarshal(body, &pb); err != nil {
+			return table.Corruptf("rowids: decode segment %d: %w", i, err)
+		}
+		g, err := decodeSegment(&pb)
 		if err != nil {
-			return nil, fmt.Errorf("rowids: segment %d: %w", i, err)
+			return fmt.Errorf("rowids: segment %d: %w", i, err)
 		}
 		if g.n > math.MaxUint64-s.Len() {
-			return nil, table.Corruptf("rowids: segment %d: the sequence has more than 2^64 ids", i)
+			return table.Corruptf("rowids: segment %d: the sequence has more than 2^64 ids", i)
 		}
 		s.add(g)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// eachMessage calls a function with each message in field 1. A list is decoded one by
+// one: a message of a few bytes takes a hundred in memory, and there may be millions.
+func eachMessage(data []byte, do func(body []byte) error) error {
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return table.Corruptf("rowids: decode a list: %w", protowire.ParseError(n))
+		}
+		data = data[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, data); n < 0 {
+			return table.Corruptf("rowids: decode a list: %w", protowire.ParseError(n))
+		}
+		if num == 1 && typ == protowire.BytesType {
+			body, _ := protowire.ConsumeBytes(data)
+			if err := do(body); err != nil {
+				return err
+			}
+		}
+		data = data[n:]
+	}
+	return nil
 }
 
 // decodeSegment returns a segment without ids if it has none.

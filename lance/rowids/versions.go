@@ -159,25 +159,31 @@ func DecodeVersions(data []byte, rows uint64) (*Versions, error) {
 }
 
 func decodeVersions(data []byte) (*Versions, error) {
-	var m tablepb.RowDatasetVersionSequence
-	if err := proto.Unmarshal(data, &m); err != nil {
-		return nil, table.Corruptf("rowids: decode versions: %w", err)
-	}
-	v := &Versions{}
-	for i, run := range m.GetRuns() {
+	v, i := &Versions{}, 0
+	var run tablepb.RowDatasetVersionRun
+	err := eachMessage(data, func(body []byte) error {
+		defer func() { i++ }()
+		run.Reset()
+		if err := proto.Unmarshal(body, &run); err != nil {
+			return table.Corruptf("rowids: decode run %d of versions: %w", i, err)
+		}
 		if run.GetSpan() == nil {
-			return nil, table.Corruptf("rowids: run %d of versions has no rows", i)
+			return table.Corruptf("rowids: run %d of versions has no rows", i)
 		}
 		// Writers put positions or ids into a span, whole or with what was
 		// deleted taken out: only its length says anything.
 		g, err := decodeSegment(run.GetSpan())
 		if err != nil {
-			return nil, fmt.Errorf("rowids: run %d of versions: %w", i, err)
+			return fmt.Errorf("rowids: run %d of versions: %w", i, err)
 		}
 		if g.n > math.MaxUint64-v.Len() {
-			return nil, table.Corruptf("rowids: run %d of versions: more than 2^64 rows", i)
+			return table.Corruptf("rowids: run %d of versions: more than 2^64 rows", i)
 		}
 		v.add(g.n, run.GetVersion())
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return v, nil
 }
