@@ -116,3 +116,21 @@ func TestReport20ReportPrintsAnErrorOnce(t *testing.T) {
 	cli.Report(opts, nil, nil)
 	require.Empty(t, out.String()+errs.String())
 }
+
+// A panic of an engine is an error like any other for the mounting program, which goes on.
+func TestReport20APanicIsAnError(t *testing.T) {
+	var out, errs bytes.Buffer
+	root := &cobra.Command{Use: "numbersctl", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.New(cli.Options{
+		Stdout: &out, Stderr: &errs, Name: "tables",
+		Open: func(context.Context, string) (table.Engine, error) { panic("the engine is broken") },
+	}))
+	for _, args := range [][]string{{"inspect", "x"}, {"compact", "x"}, {"verify", "x"}, {"scan", "x"}} {
+		root.SetArgs(append([]string{"tables"}, args...))
+		err := root.ExecuteContext(t.Context())
+		require.ErrorContains(t, err, "the engine is broken", "%v", args)
+		require.Equal(t, "failed", cli.Kind(err))
+		require.Equal(t, cli.ExitFailed, cli.ExitCode(err))
+		require.Empty(t, out.String()+errs.String())
+	}
+}

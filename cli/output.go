@@ -18,16 +18,24 @@ func (a *app) printJSON(doc any) error {
 	return enc.Encode(doc)
 }
 
-// printer writes text and remembers the first error, so that a full disk or a
-// closed pipe is reported once.
+// printer writes text, in lines of the width that there is, and remembers the first
+// error, so that a full disk or a closed pipe is reported once.
 type printer struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	line string // of which the end is to come
+	err  error
 }
 
+// f formats text. A line is written when it ends, with \n.
 func (p *printer) f(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
+	p.line += fmt.Sprintf(format, args...)
+	for p.err == nil {
+		line, rest, ended := strings.Cut(p.line, "\n")
+		if !ended {
+			return
+		}
+		p.line = rest
+		_, p.err = fmt.Fprintln(p.w, wrapProse(line, lineWidth(p.w)))
 	}
 }
 
@@ -37,7 +45,7 @@ func (p *printer) table(heading []string, rows [][]string) {
 		return
 	}
 	rows = append([][]string{heading}, rows...)
-	wrapTable(rows, lineWidth(p.w))
+	wrapTable(rows, lineWidth(p.w), knownWidth(p.w))
 	tw := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		cells := make([][]string, len(row))

@@ -24,6 +24,7 @@ func alike(transcript []byte) string {
 // The transcript in the README is a real run: only the numbers and the temporary
 // directory are others every time.
 func TestREADMEShowsWhatTheDemoPrints(t *testing.T) {
+	t.Setenv("COLUMNS", "120") // no line of it is broken: where would depend on times and paths
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), cli.Options{Stdout: &stdout, Stderr: &stderr}, []string{"demo"}), "%s", stderr.String())
 	require.Empty(t, stderr.String())

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -105,6 +106,16 @@ func printVerify(p *printer, r verify.Report, program string) error {
 	return p.err
 }
 
+// unfinishedBy says whose a file is that was begun so long ago and not finished. Only
+// its age tells a process that is at it from one that was killed.
+func unfinishedBy(age time.Duration) string {
+	const long = time.Hour // a commit writes such a file within seconds
+	if age < long {
+		return fmt.Sprintf("unfinished for %s: being written, or of a killed process", max(age, 0).Round(time.Second))
+	}
+	return fmt.Sprintf("of a killed process: unfinished for %s", age.Round(time.Minute))
+}
+
 func printOrphans(p *printer, r verify.Report) {
 	files, counted := r.Checked[verify.OrphanFiles]
 	switch {
@@ -128,7 +139,7 @@ func printOrphans(p *printer, r verify.Report) {
 		case o.Foreign:
 			whose = "foreign"
 		case o.Unfinished:
-			whose = "of a killed process" // or of one that is at it: WRITTEN tells
+			whose = unfinishedBy(time.Since(o.Modified))
 		}
 		rows = append(rows, []string{o.Path, size(o.Bytes), o.Modified.UTC().Format(time.RFC3339), whose})
 	}
