@@ -258,7 +258,7 @@ func TestLoadFails(t *testing.T) {
 func TestVectors(t *testing.T) {
 	e := newEngine()
 	var v commit.Vectors
-	require.True(t, v.Empty())
+	require.Empty(t, v.Unreferred(nil))
 	store := func(id table.FragmentID, offsets ...uint32) string {
 		ref, err := v.Write(ctx, e, id, 1, deletion.Of(offsets...))
 		require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestVectors(t *testing.T) {
 	s := &table.Snapshot{Fragments: []table.Fragment{{ID: 1, Deletion: &table.DeletionRef{Path: b}}, {ID: 7}}}
 	require.Equal(t, []table.Object{{Kind: table.ObjectDeletion, Path: a}, {Kind: table.ObjectDeletion, Path: c}}, v.Unreferred(commit.Referred(s)))
 	v.Forget()
-	require.True(t, v.Empty())
+	require.Empty(t, v.Unreferred(nil))
 	require.Empty(t, v.Unreferred(nil))
 }
 
@@ -331,5 +331,32 @@ func TestReport14LossIsReportedAtOnce(t *testing.T) {
 		require.ErrorIs(t, done.Lost, table.ErrCorrupt)
 		require.EqualError(t, done.Lost, "somebody: table t: version 2 was committed, and 1 of its objects were removed just before that: "+ref.Path+
 			"; a clean-up took files that were not committed yet, and version 2 cannot be read whole: restore version 1, then run again, and let no clean-up delete unverified files while others write")
+	}
+}
+
+// Pauses grow with the attempts lost and with what one costs, within bounds.
+func TestBackoff(t *testing.T) {
+	for _, c := range []struct {
+		backoff commit.Backoff
+		lost    int
+		cost    time.Duration
+		atMost  time.Duration
+	}{
+		{commit.Backoff{Every: 8, Most: 64}, 1, 10 * time.Millisecond, 10 * time.Millisecond},
+		{commit.Backoff{Every: 8, Most: 64}, 8, 10 * time.Millisecond, 10 * time.Millisecond},
+		{commit.Backoff{Every: 8, Most: 64}, 9, 10 * time.Millisecond, 20 * time.Millisecond},
+		{commit.Backoff{Every: 1, Most: 16}, 3, 10 * time.Millisecond, 40 * time.Millisecond},
+		{commit.Backoff{Every: 1, Most: 16}, 1000, 10 * time.Millisecond, 160 * time.Millisecond},
+		{commit.Backoff{Every: 1, Most: 16}, 1, 0, time.Millisecond},
+		{commit.Backoff{Every: 1, Most: 16}, 1000, time.Hour, 10 * time.Second},
+	} {
+		var longest time.Duration
+		for range 1000 {
+			p := c.backoff.Pause(c.lost, c.cost)
+			require.Positive(t, p)
+			longest = max(longest, p)
+		}
+		require.LessOrEqual(t, longest, c.atMost)
+		require.Greater(t, longest, c.atMost/2, "%+v", c)
 	}
 }

@@ -51,13 +51,6 @@ func (v *Vectors) Write(ctx context.Context, e table.DeletionStore, id table.Fra
 	return &ref, nil
 }
 
-// Empty says whether nothing was stored.
-func (v *Vectors) Empty() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return len(v.stored) == 0
-}
-
 // Unreferred lists the stored vectors that are not among the given paths.
 func (v *Vectors) Unreferred(paths map[string]bool) (out []table.Object) {
 	v.mu.Lock()
@@ -72,7 +65,7 @@ func (v *Vectors) Unreferred(paths map[string]bool) (out []table.Object) {
 	return out
 }
 
-// Forget takes the vectors for dealt with.
+// Forget clears the list; the caller has deleted or kept the vectors.
 func (v *Vectors) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

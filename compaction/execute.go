@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/rehome-db/rehome/commit"
 	"github.com/rehome-db/rehome/deletion"
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
@@ -113,10 +114,7 @@ func readDeleted(ctx context.Context, e table.Engine, s *table.Snapshot, t Task)
 		if err != nil {
 			return nil, fmt.Errorf("compaction: table %s version %d: deletion vector of fragment %d: %w", t.Table, t.ReadVersion, f.ID, err)
 		}
-		v, ok := set.(*deletion.Vector)
-		if !ok {
-			v = deletion.Collect(set.All())
-		}
+		v := commit.VectorOf(set)
 		if err := v.Validate(f.PhysicalRows, f.DeletedRows()); err != nil {
 			return nil, table.Corruptf("compaction: table %s version %d: fragment %d: %w", t.Table, t.ReadVersion, f.ID, err)
 		}

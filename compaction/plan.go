@@ -52,6 +52,16 @@ const fullByBytes = 0.75
 // them by this share of the target.
 const overshoot = 1.0 / 8
 
+// A rewrite copies every row of a group, so that it has to save a quarter of the
+// fragments: what becomes at most this share of them is worth it. Merging less than
+// that would copy most rows again with every few fragments that come.
+const worthwhile = 3.0 / 4
+
+// A writer's bound on bytes is this many times what is wanted on average, so that files
+// are closed by their rows, whose number is chosen for that average. The bound is for
+// rows that are much larger than the rest.
+const aboveAverage = 1.5
+
 // Plan chooses what to compact in s. It is pure: the snapshot is all it looks at.
 //
 // A fragment is a candidate because too many of its rows are deleted, or because
@@ -60,9 +70,10 @@ const overshoot = 1.0 / 8
 // each other once the fragments that stay are left out: new fragments go to the
 // end of the table, so that a full one between two small ones does not keep them
 // apart. So a scan may read the rows in another order afterwards: [Planned].KeepsOrder
-// says whether it does, and [Options].KeepOrder gives up what would change it. When indexes can be read through a fragment reuse index, or hold stable row
-// ids, only candidates that the same ones cover share a group. A group is worth its while if it holds
-// a candidate of the first kind or becomes fewer fragments.
+// says whether it does, and [Options].KeepOrder gives up what would change it. When
+// indexes can be read through a fragment reuse index, or hold stable row ids, only
+// candidates that the same ones cover share a group. A group is worth its while if it
+// holds a candidate of the first kind or becomes a quarter fewer fragments.
 //
 // Groups are cut so that compacting twice in a row finds nothing to do the second
 // time: every group but the last is cut where its rows fill a whole number of
@@ -90,7 +101,7 @@ func plan(s *table.Snapshot, v indexView, opts Options) (Planned, error) {
 	// group and nothing is to be read through: mixing covered fragments with others
 	// would give up, for a few fragments less, what the compaction before this one
 	// took care to keep.
-	d, err := decide(s, v, opts.publishing(), nil, true)
+	d, err := choose(s, v, opts.publishing(), true)
 	if err != nil {
 		return Planned{}, err
 	}
@@ -294,8 +305,7 @@ func (p *planner) last(members candidates) (group, bool) {
 
 // maxBytes is the writer's bound, of which rows are to stay clear on average.
 func (p *planner) maxBytes(stretch float64) uint64 {
-	const slack = 1.5
-	return uint64(min(float64(p.opts.MaxBytesPerFile)*stretch*slack, math.MaxInt64))
+	return uint64(min(float64(p.opts.MaxBytesPerFile)*stretch*aboveAverage, math.MaxInt64))
 }
 
 func (p *planner) keep(cs candidates, reason string) {
@@ -332,7 +342,7 @@ func (cs candidates) sum() (s sum) {
 // worth reports whether making n fragments of the candidates gets rid of deleted
 // rows that are too many, or of enough fragments to be worth copying all rows.
 func (s sum) worth(n uint64) bool {
-	return s.dead > 0 || s.fragments > 0 && 4*n <= 3*s.fragments
+	return s.dead > 0 || s.fragments > 0 && float64(n) <= worthwhile*float64(s.fragments)
 }
 
 // bound keeps what one run may take: the fragments, group after group, that fit

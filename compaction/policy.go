@@ -1,7 +1,9 @@
 package compaction
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rehome-db/rehome/rebase"
 	"github.com/rehome-db/rehome/table"
@@ -88,65 +90,108 @@ type Decision struct {
 	Indexes []IndexDecision `json:"indexes"`
 }
 
-// decide chooses the policy for rewriting the given groups of fragments of s. gain
-// says whether some index gains by being read through; see anyGain. The error, for
-// a choice that would make some reader answer wrongly, is [table.ErrUnsupported].
-func decide(s *table.Snapshot, v indexView, p Publishing, groups [][]table.FragmentID, gain bool) (Decision, error) {
-	if s.StableRowIDs {
-		return decideByID(s, v, p, groups)
-	}
-	d := Decision{Policy: IndexLeave, Indexes: []IndexDecision{}}
-	indexed, obstacle := survey(v)
-	// What cannot be written cannot be forced.
-	force := p.Force && v.obstacle == ""
+// situation is what the rules look at.
+type situation struct {
+	Publishing
+	// indexed says that some index holds data, and gain that some index would answer
+	// for a whole group through a fragment reuse index; see anyGain.
+	indexed, gain bool
+	// obstacle is, in words, what forbids a fragment reuse index.
+	obstacle string
+}
 
-	demand := p.FRI == FRIAlways || p.IndexPolicy == IndexThrough && gain
-	switch {
-	case p.FRI == FRINever:
-		d.Reason = "no fragment reuse index is to be published"
-	case !indexed && p.FRI == FRIAlways && obstacle != "":
-		return d, refusal(s, obstacle, false)
-	case !indexed:
-		d.PublishFRI = obstacle == "" && (p.FRI == FRIAlways || p.Advice == table.ReuseAlways)
-		d.Reason = "the table has no index"
-	case p.IndexPolicy == IndexLeave && p.FRI == FRIAlways:
-		// Readers re-target coverage by every transition they find, so that what
-		// was left is then read through, also by the kinds that must be masked.
-		obstacle = "with a fragment reuse index an untouched index is read through it, whatever its kind (use index policy through, or publish no fragment reuse index)"
-		if v.obstacle != "" {
-			obstacle = v.obstacle
-		}
-		if !force {
-			return d, refusal(s, obstacle, v.obstacle == "")
-		}
-		d.PublishFRI, d.Forced, d.Reason = true, true, "forced, although "+obstacle
-	case p.IndexPolicy == IndexLeave:
-		d.Reason = "indexes are to be left alone"
-	case obstacle != "" && demand && !force:
-		return d, refusal(s, obstacle, v.obstacle == "")
-	case obstacle != "" && demand:
-		d.Policy, d.PublishFRI, d.Forced = IndexThrough, true, true
-		d.Reason = "forced, although " + obstacle
-	case obstacle != "":
-		d.Reason = obstacle
-	case demand:
-		d.Policy, d.PublishFRI = IndexThrough, true
-		d.Reason = "a fragment reuse index is wanted and every index bears it"
-	case gain:
-		d.Policy, d.PublishFRI = IndexThrough, true
-		d.Reason = "every index bears a fragment reuse index and some index goes on answering through it"
-	case p.Advice == table.ReuseAlways:
-		d.Policy, d.PublishFRI = IndexThrough, true
-		d.Reason = "every index bears a fragment reuse index and the engine wants every move recorded"
-	default:
-		d.Reason = "no index would answer through a fragment reuse index: none of those that could covers a whole group"
+// demanded says that the caller wants indexes read through a fragment reuse index.
+func (t situation) demanded() bool {
+	return t.FRI == FRIAlways || t.IndexPolicy == IndexThrough && t.gain
+}
+
+// rule is one line of the policy.
+type rule struct {
+	when    func(situation) bool
+	policy  IndexPolicy
+	publish bool
+	reason  string
+	// over is what speaks against it, empty for nothing: it is then refused, or forced.
+	over func(situation) string
+}
+
+func (t situation) inTheWay() string { return t.obstacle }
+
+// leftBehind speaks against a fragment reuse index beside indexes that are left alone.
+// Readers re-target coverage by every transition they find, so that what was left is
+// then read through, also by the kinds that must be masked.
+const leftBehind = "with a fragment reuse index an untouched index is read through it, whatever its kind (use index policy through, or publish no fragment reuse index)"
+
+// rules are the policy for tables whose indexes hold addresses. The first that applies
+// decides.
+var rules = []rule{
+	{when: func(t situation) bool { return t.FRI == FRINever },
+		policy: IndexLeave, reason: "no fragment reuse index is to be published"},
+
+	{when: func(t situation) bool { return !t.indexed && t.FRI == FRIAlways },
+		policy: IndexLeave, publish: true, reason: "the table has no index", over: situation.inTheWay},
+	{when: func(t situation) bool { return !t.indexed && t.Advice == table.ReuseAlways && t.obstacle == "" },
+		policy: IndexLeave, publish: true, reason: "the table has no index"},
+	{when: func(t situation) bool { return !t.indexed },
+		policy: IndexLeave, reason: "the table has no index"},
+
+	{when: func(t situation) bool { return t.IndexPolicy == IndexLeave && t.FRI == FRIAlways },
+		policy: IndexLeave, publish: true, over: func(situation) string { return leftBehind }},
+	{when: func(t situation) bool { return t.IndexPolicy == IndexLeave },
+		policy: IndexLeave, reason: "indexes are to be left alone"},
+
+	{when: situation.demanded,
+		policy: IndexThrough, publish: true, reason: "a fragment reuse index is wanted and every index bears it", over: situation.inTheWay},
+	{when: func(t situation) bool { return t.obstacle != "" },
+		policy: IndexLeave}, // for that reason
+	{when: func(t situation) bool { return t.gain },
+		policy: IndexThrough, publish: true, reason: "every index bears a fragment reuse index and some index goes on answering through it"},
+	{when: func(t situation) bool { return t.Advice == table.ReuseAlways },
+		policy: IndexThrough, publish: true, reason: "every index bears a fragment reuse index and the engine wants every move recorded"},
+	{when: func(situation) bool { return true },
+		policy: IndexLeave, reason: "no index would answer through a fragment reuse index: none of those that could covers a whole group"},
+}
+
+// choose chooses the policy for a rewrite in s. gain says whether some index gains by
+// being read through; see anyGain. The error, for a choice that would make some reader
+// answer wrongly, is [table.ErrUnsupported].
+func choose(s *table.Snapshot, v indexView, p Publishing, gain bool) (Decision, error) {
+	if s.StableRowIDs {
+		return chooseByID(s, p)
 	}
-	d.describe(v, groups)
+	t := situation{Publishing: p, gain: gain}
+	t.indexed, t.obstacle = survey(v)
+	r := rules[slices.IndexFunc(rules, func(r rule) bool { return r.when(t) })]
+	d := Decision{Policy: r.policy, PublishFRI: r.publish, Reason: cmp.Or(r.reason, t.obstacle), Indexes: []IndexDecision{}}
+	if r.over == nil || r.over(t) == "" {
+		return d, nil
+	}
+	// What cannot be written cannot be forced.
+	against := cmp.Or(v.obstacle, r.over(t))
+	if !p.Force || v.obstacle != "" {
+		return d, refusal(s, against, v.obstacle == "")
+	}
+	d.Forced, d.Reason = true, "forced, although "+against
 	return d, nil
 }
 
-// decideByID is decide for a table with stable row ids, which has one right policy.
-func decideByID(s *table.Snapshot, v indexView, p Publishing, groups [][]table.FragmentID) (Decision, error) {
+// decide chooses the policy and says what becomes of each index of s if the given
+// groups of fragments are rewritten.
+func decide(s *table.Snapshot, v indexView, p Publishing, groups [][]table.FragmentID, gain bool) (Decision, error) {
+	d, err := choose(s, v, p, gain)
+	if err != nil {
+		return d, err
+	}
+	for _, m := range v.indexes {
+		if !m.System {
+			d.Indexes = append(d.Indexes, d.of(m, groups))
+		}
+	}
+	return d, nil
+}
+
+// chooseByID is choose for a table with stable row ids, which has one right policy.
+func chooseByID(s *table.Snapshot, p Publishing) (Decision, error) {
 	d := Decision{Policy: IndexRetarget, Indexes: []IndexDecision{}, Reason: "rows keep their ids, which is what indexes hold"}
 	switch {
 	case p.FRI == FRIAlways || p.IndexPolicy == IndexThrough:
@@ -156,17 +201,7 @@ func decideByID(s *table.Snapshot, v indexView, p Publishing, groups [][]table.F
 	case p.IndexPolicy == IndexLeave:
 		d.Policy, d.Forced, d.Reason = IndexLeave, true, "forced, although some readers find rows twice"
 	}
-	d.describe(v, groups)
 	return d, nil
-}
-
-// describe adds what happens to each index.
-func (d *Decision) describe(v indexView, groups [][]table.FragmentID) {
-	for _, m := range v.indexes {
-		if !m.System {
-			d.Indexes = append(d.Indexes, d.of(m, groups))
-		}
-	}
 }
 
 func refusal(s *table.Snapshot, obstacle string, forcible bool) error {
@@ -283,25 +318,19 @@ func (d Decision) coverage(indexes []table.IndexMeta, groups []rebase.Placed) ma
 	}
 	out := map[table.UUID][]table.FragmentID{}
 	for _, m := range indexes {
+		var c []table.FragmentID
+		var changed bool
 		switch {
-		case m.System:
-		case d.Policy == IndexRetarget && !m.CoverageKnown:
+		case m.System || d.Policy == IndexRetarget && !m.CoverageKnown:
 		case d.Policy == IndexRetarget && m.ByAddress:
-			if c, changed := uncover(m, groups); changed {
-				out[m.UUID] = c
-			}
-		case d.Policy == IndexRetarget:
-			if c, changed := retarget(m, groups); changed {
-				out[m.UUID] = c
-			}
-		case !readsThrough(m):
-			if len(m.Coverage) > 0 || !m.CoverageKnown {
-				out[m.UUID] = []table.FragmentID{}
-			}
+			c, changed = uncover(m, groups)
+		case d.Policy == IndexRetarget || readsThrough(m):
+			c, changed = retarget(m, groups)
 		default:
-			if c, changed := retarget(m, groups); changed {
-				out[m.UUID] = c
-			}
+			c, changed = []table.FragmentID{}, len(m.Coverage) > 0 || !m.CoverageKnown
+		}
+		if changed {
+			out[m.UUID] = c
 		}
 	}
 	return out
