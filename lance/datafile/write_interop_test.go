@@ -83,12 +83,16 @@ func TestStockEngineReadsWhatIsWritten(t *testing.T) {
 		t.Logf("%-28s %9.0f bytes, %.2f of the stock engine's", result.File, result.Sizes[0], result.Sizes[0]/result.Sizes[1])
 		// Tiny files are mostly metadata.
 		const enough = 4096
+		bound := 1.3
+		if strings.Contains(result.File, "list_of_nulls") {
+			bound = 1.5 // ours has values, as Lance up to 6 reads no page of lists without any
+		}
 		if result.Sizes[1] >= enough {
-			require.Less(t, result.Sizes[0]/result.Sizes[1], 1.3, result.File)
+			require.Less(t, result.Sizes[0]/result.Sizes[1], bound, result.File)
 		}
 		for _, c := range result.Columns {
 			ours, stock := c[1].(float64), c[2].(float64)
-			if ours > enough && ours > 1.3*stock {
+			if ours > enough && ours > bound*stock {
 				t.Errorf("%s: column %v takes %.0f bytes, the stock engine's %.0f", result.File, c[0], ours, stock)
 			}
 		}
