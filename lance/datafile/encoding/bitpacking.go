@@ -9,6 +9,22 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Bit-packing stores values by the bits that the largest of them takes, in blocks of 1024
+// in FastLanes order (package fastlanes).
+//
+// Inline, the values of a chunk are one block behind the width, which is as wide as a
+// value. 1024 int16 of which the largest is 5:
+//
+//	03 00   three bits a value
+//	...     384 bytes
+//
+// Out of line, levels, sequences and dictionaries are any number of blocks whose width the
+// description says. What is left over is a block too, or the plain values if these are
+// shorter. Levels of up to 5, 1026 of them:
+//
+//	...          384 bytes of 1024 levels
+//	05 00 04 00  the last two
+
 // packBlock is the number of values of a FastLanes block (package fastlanes), which is
 // always whole: one that is not full is filled up with zeros.
 const packBlock = 1024

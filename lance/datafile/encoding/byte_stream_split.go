@@ -5,6 +5,11 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Byte stream split stores byte 0 of all values, then byte 1 of all, and so on: bytes that
+// are alike stand together for a compressor. The int32 0x04030201 and 0x08070605:
+//
+//	01 05  02 06  03 07  04 08
+
 func describeByteStreamSplit(bits int) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_ByteStreamSplit{
 		ByteStreamSplit: &enc21pb.ByteStreamSplit{Values: describeFlat(bits)}}}

@@ -8,6 +8,15 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A page with a dictionary has the distinct values once, as a block in a buffer of its own,
+// and in the chunks an index for each value slot. The strings "a", "b", "a":
+//
+//	20 00 00 00  14 00 00 00  00 00 00 00  01 00 00 00  02 00 00 00  61 62  the dictionary
+//	00 00 00 00  01 00 00 00  00 00 00 00                                   indices in a chunk
+//
+// dictionary_choice.go says which values get one, dictionary_arrow.go makes those of columns
+// that are dictionaries in Arrow.
+
 // dictionaryPage is what a page with a dictionary has besides indices.
 type dictionaryPage struct {
 	encoding *enc21pb.CompressiveEncoding

@@ -65,7 +65,7 @@
 //
 // # Encoding
 //
-// An [Encoder] chooses by the values of the page: the constant layout if there is
+// An [Encoder] asks strategies in order (choose.go): the constant layout if there is
 // nothing to store, a dictionary if values repeat, mini-blocks or full-zip by
 // width, and of the encodings that fit the one that comes out smallest. It writes
 // what readers of the stock engines from Lance 8 on read right, which rules out
@@ -79,6 +79,31 @@
 // A column of Arrow dictionaries has a dictionary in every page, which is what
 // tells readers to make one again. Blocks hold the values: dictionaries are made
 // page by page of what is there.
+//
+// # Files
+//
+// A codec is in one file with its description, its two directions and a picture of its
+// bytes, and so is each part of a layout.
+//
+//	codec.go        what a codec is, which there are, and which one values get
+//	levels.go       level streams, and which codec they get
+//	flat, bitpacking, runs, byte_stream_split, variable, symbols, fixed_lists, packed,
+//	packed_rows, dictionary*, general.go: the codecs; compress.go: LZ4 and zstd
+//	sequence.go     whole numbers of format 2.3
+//
+//	miniblock.go    a page of chunks; _chunk: a chunk; _cut: how a page is cut into chunks;
+//	                _index: rows of lists; _take: some rows
+//	fullzip.go      a full-zip page; _entry: an entry; _index: rows; _strings: their compression
+//	constant.go     a page of one value or none; _value: the value
+//	blob.go         a page of where values lie
+//	sparse.go       a page without levels; _layer: a layer; _walk: from slots to levels; _values:
+//	                the values; _choice: which pages are sparse; _early: as Lance 9 to 13 have them
+//	planar.go       the other words of Lance 14 for all of these
+//
+//	decoder.go, sink.go, emitter.go, take.go    from a page to blocks or some rows
+//	encoder.go, choose.go, nulls.go             from a block to a page: choose.go has the
+//	                                            ordered list of strategies
+//	version.go, drafts.go, page.go, names.go, bytes.go
 //
 // # Worked example
 //

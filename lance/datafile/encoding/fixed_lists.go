@@ -6,6 +6,18 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Fixed-size lists are their items, one list after the other. In a chunk a bitmap comes
+// before them, in a buffer of its own, for each level of lists that has null items. The
+// lists of two int8 [1, null] and [3, 4]:
+//
+//	0d           items 0, 2 and 3 are there
+//	01 00 03 04
+//
+// In a full-zip page and in a dictionary each list stands behind its own bitmap:
+//
+//	01  01 00
+//	03  03 04
+
 // listLevel is one level of nested fixed-size lists: the lists directly inside
 // the value, those inside these, and at last the items.
 type listLevel struct {

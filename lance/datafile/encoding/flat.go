@@ -5,6 +5,15 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Flat values stand one after the other, little-endian. The int16 7 and 8, and the
+// booleans true, false, true:
+//
+//	07 00 08 00
+//	05
+//
+// A constant, which only stands for levels and dictionaries, has no bytes: its description
+// holds the value.
+
 func describeFlat(bits int) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_Flat{
 		Flat: &enc21pb.Flat{BitsPerValue: uint64(bits)}}}

@@ -9,6 +9,21 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A full-zip page has its values one by one, each behind its levels: a control word of 1, 2
+// or 4 bytes, repetition above definition level. Values of fixed width follow as they are,
+// strings behind their length; nothing follows that is not there. The nullable strings "ab"
+// and null:
+//
+//	00  02 00 00 00  61 62
+//	01
+//
+// If entries differ in size, or rows have several, a second buffer says where each row
+// begins and the last one ends, in numbers of 1, 2, 4 or 8 bytes:
+//
+//	00 07 08
+//
+// Without levels there is no control word, and then vectors are simply one after the other.
+
 // fullZip decodes pages of wide values, in which each value stands behind its
 // levels. Buffers: the entries back to back; where rows begin, if entries differ
 // in size.

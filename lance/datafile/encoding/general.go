@@ -5,6 +5,14 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// General compression is around another encoding: of the first of its buffers in a chunk,
+// of the one of a block, or of each value of a full-zip page. Compressed bytes stand behind
+// the length that they expand to: 32 bits for LZ4, 64 for zstd. The bytes "abcd" by LZ4, which
+// cannot make them shorter:
+//
+//	04 00 00 00
+//	40 61 62 63 64  four bytes as they are
+
 func describeGeneral(c *enc21pb.BufferCompression, values *enc21pb.CompressiveEncoding) *enc21pb.CompressiveEncoding {
 	return &enc21pb.CompressiveEncoding{Compression: &enc21pb.CompressiveEncoding_General{
 		General: &enc21pb.General{Compression: c, Values: values}}}

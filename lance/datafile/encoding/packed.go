@@ -6,6 +6,12 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A packed struct is stored by row: its fields side by side. The rows {1, 2} and {3, 4} of an
+// int8 and an int16:
+//
+//	01 02 00
+//	03 04 00
+
 // compilePacked checks the encoding of packed structs of fixed-width fields: rows
 // of them, one after the other.
 func compilePacked(e *enc21pb.CompressiveEncoding, t level.Type, f form, limit int) (fixedDecoder, error) {

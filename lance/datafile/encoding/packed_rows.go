@@ -9,6 +9,13 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A packed struct with fields of variable width stands in full-zip pages only, each such
+// field behind its length. The row {5, "hi"} of an int16 and a string:
+//
+//	05 00  02 00 00 00 68 69
+//
+// Strings may be compressed one by one, each field in its own way.
+
 // packedRows decodes rows of packed structs with fields of variable width, which
 // only full-zip pages hold: each field's bytes, behind their length if that
 // varies, and then possibly compressed.

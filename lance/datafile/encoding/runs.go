@@ -7,6 +7,23 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Runs are values that follow one upon the other, and how often each is repeated. The
+// int32 7, 7, 7, 9 are two buffers in a chunk:
+//
+//	07 00 00 00  09 00 00 00  the values
+//	03 01                     the lengths
+//
+// In a block they are one buffer, in which the size of the values comes first, 64 bits.
+// The levels 0, 0, 0, 1:
+//
+//	04 00 00 00 00 00 00 00   the values take 4 bytes
+//	00 00  01 00              the values
+//	03 01                     the lengths
+//
+// Lengths may be wider, and values and lengths may be packed or compressed each for itself;
+// both are read and not written. Sequences have runs of their own ([runs]), in the frame of
+// the block.
+
 const (
 	// maxRun is the longest run that writers store: its length is a byte. Longer ones are
 	// stored as several.

@@ -9,6 +9,16 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A sequence is whole numbers of 32 or 64 bits: positions, counts and offsets of format 2.3.
+// Some are only a description: none, one number again and again, start, start+step, ...
+// Others have bytes: plain or packed numbers, the differences between them, runs, or
+// indices of distinct ones. Those made of two parts have the size of the first in front,
+// lookups that of the second too. Runs of 64-bit numbers, 7, 7, 7, 9:
+//
+//	10 00 00 00 00 00 00 00                           the numbers take 16 bytes
+//	07 00 00 00 00 00 00 00  09 00 00 00 00 00 00 00
+//	03 00 00 00  01 00 00 00
+
 // sequence is whole numbers: start, start+step, ... or those listed.
 type sequence struct {
 	n           uint64

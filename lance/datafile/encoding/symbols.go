@@ -7,6 +7,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// A symbol table (package fsst) makes strings shorter one by one: they are stored like others,
+// only that a byte stands for up to eight. The table is in the description.
+
 const (
 	// Strings are worth a symbol table if they are so many bytes in all and the longest of
 	// them so many: below that the stock engines do not try, either.

@@ -9,6 +9,22 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
+// Strings are offsets and bytes. In a chunk offsets count from the beginning of the buffer,
+// which ends at a whole offset. "ab", "" and "c" with offsets of 32 bits:
+//
+//	10 00 00 00  12 00 00 00  12 00 00 00  13 00 00 00
+//	61 62 63
+//	48           filler
+//
+// In a block, that is a dictionary, they count from where the bytes begin, and the width of
+// offsets and that place come first:
+//
+//	20 00 00 00  18 00 00 00
+//	00 00 00 00  02 00 00 00  02 00 00 00  03 00 00 00
+//	61 62 63
+//
+// Format 2.3 may have offsets as a sequence instead ([offsetStrings]).
+
 // stringView is some strings: string i is data[offsets[i]:offsets[i+1]].
 type stringView struct {
 	data    []byte
