@@ -19,14 +19,14 @@ import (
 // blobSource reads the blobs that descriptions in a data file refer to. Files beside
 // the data file are opened once. It is not safe for concurrent use.
 type blobSource struct {
-	engine *Engine
+	table  *rowTable
 	file   table.DataFile
 	data   *objects.DataFile
 	beside map[uint32]store.File
 }
 
-func newBlobSource(e *Engine, d table.DataFile, of *objects.DataFile) *blobSource {
-	return &blobSource{engine: e, file: d, data: of, beside: map[uint32]store.File{}}
+func newBlobSource(t *rowTable, d table.DataFile, of *objects.DataFile) *blobSource {
+	return &blobSource{table: t, file: d, data: of, beside: map[uint32]store.File{}}
 }
 
 func (b *blobSource) close() error {
@@ -49,7 +49,7 @@ func (b *blobSource) holder(ctx context.Context, d datafile.BlobDescription) (re
 		name = datafile.SidecarPath(b.file.Path, d.ID)
 		f := b.beside[d.ID]
 		if f == nil {
-			s, err := b.engine.root.StoreOf(b.file.Base)
+			s, err := b.table.root.StoreOf(b.file.Base)
 			if err != nil {
 				return nil, err
 			}

@@ -54,21 +54,6 @@ func (o *CreateOptions) Validate() error {
 	return nil
 }
 
-// writableFormats are the data file versions that can be written; for the kinds of 2.3
-// see pagesOf.
-var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2, "2.3": datafile.V2_3}
-
-func writableFormat(name string) (datafile.Version, error) {
-	v, ok := writableFormats[name]
-	switch {
-	case name == "0.1":
-		return 0, table.Unsupportedf("lance: data files of format 0.1 (\"legacy\") are not supported: write the table anew with a current Lance engine, which makes it 2.x")
-	case !ok:
-		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0 to 2.3", name)
-	}
-	return v, nil
-}
-
 // Create makes an empty table in a directory, as version 1, and opens it. That a
 // table is there already is store.ErrExists.
 func Create(ctx context.Context, path string, columns *arrow.Schema, create CreateOptions, opts Options) (*Engine, error) {

@@ -76,6 +76,7 @@ type Engine struct {
 	root    *objects.Root
 	history *version.History
 	ids     *rowids.Keeper
+	rows    *rowTable
 }
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
@@ -149,6 +150,7 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
 	e.history = version.NewHistory(e.root)
+	e.rows = newRowTable(e.root, e.history, opts.CacheBytes)
 	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, number uint64) (rowids.TableVersion, error) {
 		s, err := e.history.Find(ctx, number)
 		if err != nil {

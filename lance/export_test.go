@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/google/uuid"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/rowids"
@@ -33,7 +34,7 @@ func (e *Engine) edit(ctx context.Context, change func(c *manifest.Contents)) er
 	v := base.Handle.(*version.Version)
 	c := &manifest.Contents{Manifest: proto.CloneOf(v.Contents.Manifest), Indexes: proto.CloneOf(v.Contents.Indexes)}
 	change(c)
-	a := attempt{engine: e, scheme: v.Scheme, target: base.Version + 1, id: dataName()}
+	a := attempt{engine: e, scheme: v.Scheme, target: base.Version + 1, id: uuid.NewString()}
 	txn := &tablepb.Transaction{ReadVersion: base.Version, Uuid: a.id, Operation: &tablepb.Transaction_CreateIndex_{CreateIndex: &tablepb.Transaction_CreateIndex{}}}
 	if err := a.seal(ctx, c, txn); err != nil {
 		return err

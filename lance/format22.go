@@ -20,7 +20,7 @@ const newest22 = 3
 // The second and the third kind differ only by what pages may be. A page that only the
 // third has shows that the table's readers know it, and so does the release that wrote
 // the version. Else it is taken for the second: what is lost is a few bytes.
-func (e *Engine) kindOf22(ctx context.Context, s *table.Snapshot, fragments []table.Fragment, kind datafile.Version, found bool) (datafile.Version, error) {
+func (t *rowTable) kindOf22(ctx context.Context, s *table.Snapshot, fragments []table.Fragment, kind datafile.Version, found bool) (datafile.Version, error) {
 	release, byLance, err := lanceWriter(s)
 	if err != nil {
 		return 0, err
@@ -30,7 +30,7 @@ func (e *Engine) kindOf22(ctx context.Context, s *table.Snapshot, fragments []ta
 	}
 	if kind == datafile.V2_2Narrow {
 		mixed := false
-		for other, err := range e.kinds(ctx, s.Fragments) {
+		for other, err := range t.kinds(ctx, s.Fragments) {
 			if err != nil {
 				return 0, err
 			}
@@ -47,7 +47,7 @@ func (e *Engine) kindOf22(ctx context.Context, s *table.Snapshot, fragments []ta
 		return datafile.V2_2, nil
 	}
 	more := 0
-	for other, err := range e.kinds(ctx, fragments) {
+	for other, err := range t.kinds(ctx, fragments) {
 		if err != nil {
 			return 0, err
 		}

@@ -20,14 +20,30 @@ import (
 //     read by Lance up to 2 alone; Lance 2 reads those and its own, and of later ones
 //     only what has no newer pages. See [datafile.File.Kind].
 
+// writableFormats are the data file versions that can be written; for the kinds of 2.3
+// see pagesOf.
+var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2, "2.3": datafile.V2_3}
+
+// writableFormat returns the version of data files with a name.
+func writableFormat(name string) (datafile.Version, error) {
+	v, ok := writableFormats[name]
+	switch {
+	case name == "0.1":
+		return 0, table.Unsupportedf("lance: data files of format 0.1 (\"legacy\") are not supported: write the table anew with a current Lance engine, which makes it 2.x")
+	case !ok:
+		return 0, table.Unsupportedf("lance: data files of format %s cannot be written, only 2.0 to 2.3", name)
+	}
+	return v, nil
+}
+
 // pagesOf returns the format of what is written in place of fragments, or beside them:
 // the table's, and of its kind. The first of them that has pages which tell decides.
-func (e *Engine) pagesOf(ctx context.Context, s *table.Snapshot, fragments []table.Fragment) (datafile.Version, error) {
+func (t *rowTable) pagesOf(ctx context.Context, s *table.Snapshot, fragments []table.Fragment) (datafile.Version, error) {
 	format, err := writableFormat(s.DataFormat)
 	if err != nil || format != datafile.V2_2 && format != datafile.V2_3 {
 		return format, err
 	}
-	kind, found, err := e.firstKind(ctx, fragments)
+	kind, found, err := t.firstKind(ctx, fragments)
 	switch {
 	case err != nil:
 		return 0, err
@@ -36,23 +52,23 @@ func (e *Engine) pagesOf(ctx context.Context, s *table.Snapshot, fragments []tab
 	case format == datafile.V2_3:
 		return kind, nil
 	}
-	return e.kindOf22(ctx, s, fragments, kind, found)
+	return t.kindOf22(ctx, s, fragments, kind, found)
 }
 
 // firstKind returns the kind of the first file that tells.
-func (e *Engine) firstKind(ctx context.Context, fragments []table.Fragment) (datafile.Version, bool, error) {
-	for kind, err := range e.kinds(ctx, fragments) {
+func (t *rowTable) firstKind(ctx context.Context, fragments []table.Fragment) (datafile.Version, bool, error) {
+	for kind, err := range t.kinds(ctx, fragments) {
 		return kind, err == nil, err
 	}
 	return 0, false, nil
 }
 
 // kinds yields the kinds of the fragments' files that tell.
-func (e *Engine) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq2[datafile.Version, error] {
+func (t *rowTable) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq2[datafile.Version, error] {
 	return func(yield func(datafile.Version, error) bool) {
 		for _, f := range fragments {
 			for _, d := range f.Files {
-				file, err := e.root.OpenData(ctx, f, d)
+				file, err := t.root.OpenData(ctx, f, d)
 				if err != nil {
 					yield(0, err)
 					return

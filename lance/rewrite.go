@@ -14,19 +14,17 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-var _ table.Rewriter = (*Engine)(nil)
-
 // CanRewrite implements table.Rewriter. It reads the metadata of every data file
 // of the sources, and their deletion vectors, but no column data, unless a dictionary
 // column could have more values than its indices tell apart.
-func (e *Engine) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
-	if _, err := e.prepareRewrite(ctx, s, sources); err != nil {
-		return e.rewriteError(s, err)
+func (t *rowTable) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
+	if _, err := t.prepareRewrite(ctx, s, sources); err != nil {
+		return t.rewriteError(s, err)
 	}
 	return nil
 }
 
-// RewriteGroup implements table.Rewriter. It works in level space, one leaf
+// RewriteGroup writes the live rows of some fragments into new files. It works in level space, one leaf
 // column at a time: pages of the sources are decoded to levels and values, deleted
 // rows are dropped, and what is left is gathered into new pages. Nested arrays are
 // never put together, and memory is a few pages for each column that is being
@@ -34,32 +32,32 @@ func (e *Engine) CanRewrite(ctx context.Context, s *table.Snapshot, sources []ta
 //
 // New files have the table's format and schema, whatever those of the sources,
 // and one file is one fragment.
-func (e *Engine) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
-	group, err := e.prepareRewrite(ctx, req.Snapshot, req.Sources)
+func (t *rowTable) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
+	group, err := t.prepareRewrite(ctx, req.Snapshot, req.Sources)
 	if err != nil {
-		return table.Written{}, e.rewriteError(req.Snapshot, err)
+		return table.Written{}, t.rewriteError(req.Snapshot, err)
 	}
 	outputs, err := group.plan(withDefaults(req.Options))
 	if err != nil {
-		return table.Written{}, e.rewriteError(req.Snapshot, err)
+		return table.Written{}, t.rewriteError(req.Snapshot, err)
 	}
 	out, err := newRewriteRun(group, outputs, req).run(ctx)
 	if err != nil {
-		return out, e.rewriteError(req.Snapshot, err)
+		return out, t.rewriteError(req.Snapshot, err)
 	}
 	return out, nil
 }
 
-func (e *Engine) rewriteError(s *table.Snapshot, err error) error {
+func (t *rowTable) rewriteError(s *table.Snapshot, err error) error {
 	if s == nil {
-		return fmt.Errorf("lance: table %s: rewrite: %w", e.root.Store, err)
+		return fmt.Errorf("lance: table %s: rewrite: %w", t.root.Store, err)
 	}
-	return fmt.Errorf("lance: table %s version %d: rewrite: %w", e.root.Store, s.Version, err)
+	return fmt.Errorf("lance: table %s version %d: rewrite: %w", t.root.Store, s.Version, err)
 }
 
 // rewriteGroup is the sources of a rewrite, checked.
 type rewriteGroup struct {
-	engine  *Engine
+	table   *rowTable
 	schema  *schema.Schema
 	format  datafile.Version
 	leaves  []schema.Leaf
@@ -87,8 +85,8 @@ type rewriteSource struct {
 
 // prepareRewrite finds everything out that can make a rewrite impossible before
 // any of it is done.
-func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
-	if err := e.root.Ready(ctx); err != nil {
+func (t *rowTable) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
+	if err := t.root.Ready(ctx); err != nil {
 		return nil, err
 	}
 	v, err := version.Of(s)
@@ -99,7 +97,7 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 	if err := manifest.CheckWriter(v.Contents.Manifest); err != nil {
 		return nil, err
 	}
-	g := &rewriteGroup{engine: e, schema: v.Schema, leaves: v.Schema.Leaves()}
+	g := &rewriteGroup{table: t, schema: v.Schema, leaves: v.Schema.Leaves()}
 	var fragments []table.Fragment
 	for _, id := range ids {
 		f, ok := s.Fragment(id)
@@ -108,7 +106,7 @@ func (e *Engine) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []ta
 		}
 		fragments = append(fragments, f)
 	}
-	if g.format, err = e.pagesOf(ctx, s, fragments); err != nil {
+	if g.format, err = t.pagesOf(ctx, s, fragments); err != nil {
 		return nil, err
 	}
 	for _, leaf := range g.leaves {
@@ -147,7 +145,7 @@ func (g *rewriteGroup) prepareSource(ctx context.Context, f table.Fragment) (rew
 			return s, err
 		}
 	}
-	if s.dead, err = g.engine.root.Deletions(ctx, f); err != nil {
+	if s.dead, err = g.table.root.Deletions(ctx, f); err != nil {
 		return s, err
 	}
 	for file, d := range f.Files {
@@ -168,7 +166,7 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 		if of == nil {
 			// Files of dropped columns only are not even opened.
 			var err error
-			if of, err = g.engine.root.OpenData(ctx, s.fragment, d); err != nil {
+			if of, err = g.table.root.OpenData(ctx, s.fragment, d); err != nil {
 				return err
 			}
 			defer of.Release()

@@ -143,9 +143,9 @@ func (r *rewriteRun) create(ctx context.Context, f *rewriteFile) error {
 	}
 	var err error
 	storage := r.storage(f)
-	if f.file, err = r.group.engine.createData(ctx, r.group.format, r.group.schema, storage, datafile.WriterOptions{Aside: r.helped}); err == nil {
+	if f.file, err = r.group.table.createData(ctx, r.group.format, r.group.schema, storage, datafile.WriterOptions{Aside: r.helped}); err == nil {
 		r.group.declare(f.file)
-		f.beside = &sidecars{engine: r.group.engine, path: f.file.object.Path, opts: storage}
+		f.beside = &sidecars{table: r.group.table, path: f.file.object.Path, opts: storage}
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 	from := &columnReading{run: r, file: f, of: of, column: column}
 	from.leaf, from.take = r.rowsOf(ctx, column, leaf, to)
 	if blobs != nil {
-		values := newBlobSource(r.group.engine, source.fragment.Files[place.file], of)
+		values := newBlobSource(r.group.table, source.fragment.Files[place.file], of)
 		defer func() { err = errors.Join(err, values.close()) }()
 		from.take = blobs.take(ctx, values)
 	}

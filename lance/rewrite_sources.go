@@ -16,7 +16,7 @@ import (
 // keep remembers what was read of a source's file, if there is room.
 func (g *rewriteGroup) keep(s *rewriteSource, file int, of *objects.DataFile) {
 	m := of.Metadata()
-	if g.kept+m.Bytes() > g.engine.opts.CacheBytes {
+	if g.kept+m.Bytes() > g.table.cacheBytes {
 		g.forgotten = true
 		return
 	}
@@ -29,12 +29,12 @@ func (g *rewriteGroup) keep(s *rewriteSource, file int, of *objects.DataFile) {
 
 // open opens a file of a source. The caller releases it.
 func (g *rewriteGroup) open(ctx context.Context, s *rewriteSource, file int) (*objects.DataFile, error) {
-	metadata := g.engine.root.Metadata
+	metadata := g.table.root.Metadata
 	if s.metadata != nil && s.metadata[file] != nil {
 		// The file was read in this rewrite, and is never written again.
 		metadata = func(_ context.Context, o store.File, _ table.DataFile) (*datafile.File, error) {
 			return s.metadata[file].Open(o), nil
 		}
 	}
-	return g.engine.root.OpenDataWith(ctx, s.fragment, s.fragment.Files[file], metadata)
+	return g.table.root.OpenDataWith(ctx, s.fragment, s.fragment.Files[file], metadata)
 }

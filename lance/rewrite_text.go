@@ -81,7 +81,7 @@ func (r *rewriteRun) checkText(ctx context.Context, key textKey, b *level.Block)
 func (r *rewriteRun) findText(ctx context.Context, key textKey) error {
 	f := r.group.sources[key.source].fragment
 	column := r.group.topLevel(key.leaf)
-	for b, err := range r.group.engine.Rows(ctx, r.req.Snapshot, []table.FragmentID{f.ID}, table.ReadOptions{Columns: []string{column}, WithAddrs: true}) {
+	for b, err := range r.group.table.Rows(ctx, r.req.Snapshot, []table.FragmentID{f.ID}, table.ReadOptions{Columns: []string{column}, WithAddrs: true}) {
 		if err != nil {
 			return err
 		}

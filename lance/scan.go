@@ -20,12 +20,12 @@ import (
 
 const defaultBatchRows = 8192
 
-// Rows implements table.RowReader.
-func (e *Engine) Rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions) iter.Seq2[table.Batch, error] {
+// Rows returns the live rows of some fragments of a version.
+func (t *rowTable) Rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions) iter.Seq2[table.Batch, error] {
 	return func(yield func(table.Batch, error) bool) {
-		err := e.rows(ctx, s, ids, opts, func(b table.Batch) bool { return yield(b, nil) })
+		err := t.rows(ctx, s, ids, opts, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, s.Version, err))
+			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", t.root.Store, s.Version, err))
 		}
 	}
 }
@@ -33,8 +33,8 @@ func (e *Engine) Rows(ctx context.Context, s *table.Snapshot, ids []table.Fragme
 // errStopped ends a read whose consumer has enough.
 var errStopped = errors.New("stopped")
 
-func (e *Engine) rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions, yield func(table.Batch) bool) error {
-	if err := e.root.Ready(ctx); err != nil {
+func (t *rowTable) rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions, yield func(table.Batch) bool) error {
+	if err := t.root.Ready(ctx); err != nil {
 		return err
 	}
 	v, err := version.Of(s)
@@ -55,20 +55,20 @@ func (e *Engine) rows(ctx context.Context, s *table.Snapshot, ids []table.Fragme
 		if !ok {
 			return fmt.Errorf("there is no fragment %d: %w", id, table.ErrNotFound)
 		}
-		if err := e.fragmentRows(ctx, sch, f, opts, yield); err != nil {
+		if err := t.fragmentRows(ctx, sch, f, opts, yield); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Engine) fragmentRows(ctx context.Context, sch *schema.Schema, f table.Fragment, opts table.ReadOptions, yield func(table.Batch) bool) error {
-	r, err := e.openFragment(ctx, sch, f)
+func (t *rowTable) fragmentRows(ctx context.Context, sch *schema.Schema, f table.Fragment, opts table.ReadOptions, yield func(table.Batch) bool) error {
+	r, err := t.openFragment(ctx, sch, f)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	dead, err := e.root.Deletions(ctx, f)
+	dead, err := t.root.Deletions(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (e *Engine) fragmentRows(ctx context.Context, sch *schema.Schema, f table.F
 	addrs := newAddresses(f, dead)
 	defer addrs.stop()
 	for {
-		if err := e.root.Ready(ctx); err != nil {
+		if err := t.root.Ready(ctx); err != nil {
 			return err
 		}
 		record, err := reader.Next(opts.BatchRows)
@@ -120,7 +120,7 @@ type fragmentReader struct {
 }
 
 // openFragment finds out where the leaves of sch lie and opens those files.
-func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
+func (t *rowTable) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
 	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*objects.DataFile{}}
 	var err error
 	if r.places, err = placeLeaves(f, r.leaves); err != nil {
@@ -135,7 +135,7 @@ func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.F
 		d := f.Files[p.file]
 		of := r.open[d.Base+"\x00"+d.Path]
 		if of == nil {
-			if of, err = e.root.OpenData(ctx, f, d); err != nil {
+			if of, err = t.root.OpenData(ctx, f, d); err != nil {
 				r.close()
 				return nil, err
 			}
@@ -143,7 +143,7 @@ func (e *Engine) openFragment(ctx context.Context, sch *schema.Schema, f table.F
 		}
 		r.files = append(r.files, of)
 		if r.leaves[i].Described {
-			r.blobs[i] = newBlobSource(e, d, of)
+			r.blobs[i] = newBlobSource(t, d, of)
 		}
 	}
 	return r, nil

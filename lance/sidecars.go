@@ -23,9 +23,9 @@ const (
 
 // sidecars are the files of blobs beside one new data file.
 type sidecars struct {
-	engine *Engine
-	path   string // of the data file
-	opts   store.WriteOptions
+	table *rowTable
+	path  string // of the data file
+	opts  store.WriteOptions
 
 	mu      sync.Mutex
 	last    uint32
@@ -38,7 +38,7 @@ func (s *sidecars) create(ctx context.Context) (*sidecar, error) {
 	defer s.mu.Unlock()
 	s.last++
 	path := datafile.SidecarPath(s.path, s.last)
-	w, err := s.engine.root.Store.Create(ctx, path, s.opts)
+	w, err := s.table.root.Store.Create(ctx, path, s.opts)
 	if err != nil {
 		return nil, err
 	}

@@ -25,19 +25,19 @@ const (
 	minPortion, maxPortion = 128, defaultBatchRows
 )
 
-// Take implements table.RowTaker. Portions of the rows are fetched by a few
+// Take returns the rows at given addresses of a version, which ascend. Portions of the rows are fetched by a few
 // goroutines at a time, which are done when the iteration is.
-func (e *Engine) Take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string) iter.Seq2[table.Batch, error] {
+func (t *rowTable) Take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string) iter.Seq2[table.Batch, error] {
 	return func(yield func(table.Batch, error) bool) {
-		err := e.take(ctx, s, addrs, columns, func(b table.Batch) bool { return yield(b, nil) })
+		err := t.take(ctx, s, addrs, columns, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && err != errStopped {
-			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", e.root.Store, s.Version, err))
+			yield(table.Batch{}, fmt.Errorf("lance: table %s version %d: %w", t.root.Store, s.Version, err))
 		}
 	}
 }
 
-func (e *Engine) take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string, yield func(table.Batch) bool) error {
-	if err := e.root.Ready(ctx); err != nil {
+func (t *rowTable) take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string, yield func(table.Batch) bool) error {
+	if err := t.root.Ready(ctx); err != nil {
 		return err
 	}
 	v, err := version.Of(s)
@@ -55,9 +55,9 @@ func (e *Engine) take(ctx context.Context, s *table.Snapshot, addrs []table.RowA
 		return err
 	}
 	if len(portions) == 1 {
-		return e.takePortion(ctx, sch, portions[0], yield)
+		return t.takePortion(ctx, sch, portions[0], yield)
 	}
-	return e.takeAll(ctx, sch, portions, yield)
+	return t.takeAll(ctx, sch, portions, yield)
 }
 
 // portion is some rows of one fragment.
@@ -96,7 +96,7 @@ func takePortions(s *table.Snapshot, addrs []table.RowAddr) ([]portion, error) {
 }
 
 // takeAll fetches portions ahead of the one that is being handed out.
-func (e *Engine) takeAll(ctx context.Context, sch *schema.Schema, portions []portion, yield func(table.Batch) bool) error {
+func (t *rowTable) takeAll(ctx context.Context, sch *schema.Schema, portions []portion, yield func(table.Batch) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	results := make([]chan table.Batch, len(portions))
@@ -113,7 +113,7 @@ func (e *Engine) takeAll(ctx context.Context, sch *schema.Schema, portions []por
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			g.Go(func() error { return e.fetch(ctx, sch, portions[i], results[i]) })
+			g.Go(func() error { return t.fetch(ctx, sch, portions[i], results[i]) })
 		}
 		return nil
 	})
@@ -138,8 +138,8 @@ func (e *Engine) takeAll(ctx context.Context, sch *schema.Schema, portions []por
 
 // fetch puts the batches of a portion into a channel, and closes it if that was all
 // of them.
-func (e *Engine) fetch(ctx context.Context, sch *schema.Schema, p portion, into chan<- table.Batch) error {
-	err := e.takePortion(ctx, sch, p, func(b table.Batch) bool {
+func (t *rowTable) fetch(ctx context.Context, sch *schema.Schema, p portion, into chan<- table.Batch) error {
+	err := t.takePortion(ctx, sch, p, func(b table.Batch) bool {
 		b.Record.Retain()
 		select {
 		case into <- b:
@@ -178,8 +178,8 @@ func handOut(ctx context.Context, from <-chan table.Batch, yield func(table.Batc
 }
 
 // takePortion fetches some rows of one fragment.
-func (e *Engine) takePortion(ctx context.Context, sch *schema.Schema, p portion, yield func(table.Batch) bool) error {
-	r, err := e.openFragment(ctx, sch, p.fragment)
+func (t *rowTable) takePortion(ctx context.Context, sch *schema.Schema, p portion, yield func(table.Batch) bool) error {
+	r, err := t.openFragment(ctx, sch, p.fragment)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (e *Engine) takePortion(ctx context.Context, sch *schema.Schema, p portion,
 	}
 	defer reader.Close()
 	for addrs := p.addrs; ; {
-		if err := e.root.Ready(ctx); err != nil {
+		if err := t.root.Ready(ctx); err != nil {
 			return err
 		}
 		record, err := reader.Next(defaultBatchRows)
@@ -247,5 +247,3 @@ func rangesOf(addrs []table.RowAddr) []datafile.Range {
 	}
 	return out
 }
-
-var _ table.RowTaker = (*Engine)(nil)

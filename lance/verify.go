@@ -133,7 +133,7 @@ func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, 
 	}
 	// Files of the first version of a format may call themselves by another
 	// number; those are not opened here.
-	if have := formatName(of.Version()); have != d.Format || have != c.snapshot.DataFormat {
+	if have := of.Version().String(); have != d.Format || have != c.snapshot.DataFormat {
 		return table.Corruptf("it has format %s, the manifest says %s and the table is %s", have, d.Format, c.snapshot.DataFormat)
 	}
 	columns, err := columnsOf(d)

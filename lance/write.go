@@ -32,20 +32,20 @@ const (
 	sliceRows = 8192
 )
 
-// WriteFragments implements table.FragmentWriter. Files have the format of the
+// WriteFragments writes rows into new files. Files have the format of the
 // table's latest version. Rows that stock engines could not read again (package
 // arrowcheck has the list) are refused.
-func (e *Engine) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
-	if err := e.root.Ready(ctx); err != nil {
+func (t *rowTable) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
+	if err := t.root.Ready(ctx); err != nil {
 		return table.Written{}, err
 	}
-	w := fragmentWriter{engine: e, opts: withDefaults(opts), ratio: 1}
+	w := fragmentWriter{table: t, opts: withDefaults(opts), ratio: 1}
 	err := w.open(ctx, s)
 	if err == nil {
 		err = w.writeSafely(ctx, rows)
 	}
 	if err != nil {
-		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", e.root.Store, err)
+		return w.out, fmt.Errorf("lance: table %s: write fragments: %w", t.root.Store, err)
 	}
 	return w.out, nil
 }
@@ -62,7 +62,7 @@ func withDefaults(opts table.WriteOptions) table.WriteOptions {
 
 // fragmentWriter cuts a stream of rows into data files.
 type fragmentWriter struct {
-	engine *Engine
+	table  *rowTable
 	opts   table.WriteOptions
 	schema *schema.Schema
 	format datafile.Version
@@ -83,7 +83,7 @@ func (w *fragmentWriter) size() uint64 {
 }
 
 func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
-	latest, err := w.engine.Load(ctx, 0)
+	latest, err := w.table.history.Load(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (w *fragmentWriter) open(ctx context.Context, s table.Schema) (err error) {
 	}
 	fragments := slices.Clone(latest.Fragments)
 	slices.Reverse(fragments) // as the table is of late
-	if w.format, err = w.engine.pagesOf(ctx, latest, fragments); err != nil {
+	if w.format, err = w.table.pagesOf(ctx, latest, fragments); err != nil {
 		return err
 	}
 	w.schema, err = schema.FromTable(s)
@@ -119,7 +119,7 @@ func (w *fragmentWriter) writeSafely(ctx context.Context, rows iter.Seq2[table.B
 func (w *fragmentWriter) writeAll(ctx context.Context, rows iter.Seq2[table.Batch, error]) error {
 	for batch, err := range rows {
 		if err == nil {
-			err = w.engine.root.Ready(ctx)
+			err = w.table.root.Ready(ctx)
 		}
 		if err == nil {
 			err = w.batch(ctx, batch.Record)
@@ -142,11 +142,11 @@ func (w *fragmentWriter) batch(ctx context.Context, rec arrow.RecordBatch) error
 		if w.file == nil {
 			storage := store.WriteOptions{NoSync: w.opts.NoSync}
 			var err error
-			if w.file, err = w.engine.createData(ctx, w.format, w.schema, storage, datafile.WriterOptions{}); err != nil {
+			if w.file, err = w.table.createData(ctx, w.format, w.schema, storage, datafile.WriterOptions{}); err != nil {
 				return err
 			}
 			w.rows, w.plain = 0, 0
-			w.blobs = newBlobWriter(&sidecars{engine: w.engine, path: w.file.object.Path, opts: storage})
+			w.blobs = newBlobWriter(&sidecars{table: w.table, path: w.file.object.Path, opts: storage})
 			w.object = len(w.out.Objects)
 			w.out.Objects = append(w.out.Objects, w.file.object)
 		}
@@ -249,10 +249,10 @@ type newDataFile struct {
 }
 
 // createData starts a data file with the columns of s.
-func (e *Engine) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
+func (t *rowTable) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
 	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: objects.DataDir + "/" + dataName()}}
 	var err error
-	if d.storage, err = e.root.Store.Create(ctx, d.object.Path, opts); err != nil {
+	if d.storage, err = t.root.Store.Create(ctx, d.object.Path, opts); err != nil {
 		return nil, err
 	}
 	if d.Writer, err = datafile.NewWriter(d.storage, format, s, writer); err != nil {
