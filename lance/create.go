@@ -12,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/lance/datafile"
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
+	"github.com/rehome-db/rehome/lance/rows"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/table"
@@ -41,7 +42,7 @@ func (o *CreateOptions) EnsureDefaults() {
 
 // Validate says what is wrong with the options.
 func (o *CreateOptions) Validate() error {
-	format, err := writableFormat(o.DataFormat)
+	format, err := rows.WritableFormat(o.DataFormat)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (e *Engine) create(ctx context.Context, columns *arrow.Schema, create Creat
 	if err != nil {
 		return err
 	}
-	format, err := writableFormat(create.DataFormat)
+	format, err := rows.WritableFormat(create.DataFormat)
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,15 @@
 //	rowids         stable row ids, and the versions of rows: read, and given at every commit
 //	datafile       data files: level space, encodings, Arrow
 //	version        history, snapshots, transactions; the next version's contents
-//	lance          the engine: commit; rows
+//	rows           rows read, written and rewritten
+//	lance          the engine: open, create, commit, check
 //
-// In this package, engine.go opens tables and create.go makes them. versions.go,
-// objects.go and rowidentifier.go hand on what the packages above answer; commit.go
-// publishes what version made. scan.go, take.go and write.go move rows, rewrite.go takes
-// the rewrite of a group into its own hands. blobs.go reads what lies beside data files,
-// and rewrite_blobs.go copies it; write_blobs.go writes new ones, sidecars.go what both
-// need. partition.go keeps the label files that a fragment reuse index refers to. What
-// was decoded is kept for one engine or, in a [Session], for any number.
+// In this package, engine.go opens tables and create.go makes them. versions.go, rows.go,
+// objects.go and rowidentifier.go hand on what the packages above answer; changes.go
+// appends and deletes rows; commit.go publishes what version made. partition.go keeps the
+// label files that a fragment reuse index refers to. What was decoded is kept for one
+// engine or, in a [Session], for any number. verify.go checks what the format says of a
+// version.
 //
 // # Invariants
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/rehome-db/rehome/lance/cache"
 	"github.com/rehome-db/rehome/lance/objects"
 	"github.com/rehome-db/rehome/lance/rowids"
+	"github.com/rehome-db/rehome/lance/rows"
 	"github.com/rehome-db/rehome/lance/store"
 	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
@@ -76,7 +77,7 @@ type Engine struct {
 	root    *objects.Root
 	history *version.History
 	ids     *rowids.Keeper
-	rows    *rowTable
+	rows    *rows.Table
 }
 
 // Open opens the table in a directory, given as a path or a file:// URI. A place
@@ -150,7 +151,7 @@ func newEngine(s store.Store, opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, root: objects.NewRoot(s, kept, opts.OpenFiles, opts.OpenBase)}
 	e.history = version.NewHistory(e.root)
-	e.rows = newRowTable(e.root, e.history, opts.CacheBytes)
+	e.rows = rows.NewTable(e.root, e.history, opts.CacheBytes)
 	e.ids = rowids.NewKeeper(e.root, func(ctx context.Context, number uint64) (rowids.TableVersion, error) {
 		s, err := e.history.Find(ctx, number)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	tablepb "github.com/rehome-db/rehome/lance/internal/pb/table"
 	"github.com/rehome-db/rehome/lance/manifest"
 	"github.com/rehome-db/rehome/lance/objects"
+	"github.com/rehome-db/rehome/lance/rows"
 	"github.com/rehome-db/rehome/lance/schema"
 	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
@@ -136,7 +137,7 @@ func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, 
 	if have := of.Version().String(); have != d.Format || have != c.snapshot.DataFormat {
 		return table.Corruptf("it has format %s, the manifest says %s and the table is %s", have, d.Format, c.snapshot.DataFormat)
 	}
-	columns, err := columnsOf(d)
+	columns, err := rows.ColumnsOf(d)
 	if err != nil {
 		return err
 	}
@@ -146,15 +147,15 @@ func (c *checker) file(ctx context.Context, f table.Fragment, d table.DataFile, 
 		if !live {
 			continue
 		}
-		place, there, err := columns.place(0, leaf, d.Format)
+		place, there, err := columns.Place(0, leaf, d.Format)
 		if err != nil {
 			return err
 		}
 		if !there {
 			continue
 		}
-		at := place.column
-		column, err := place.open(of)
+		at := place.Column
+		column, err := place.Open(of)
 		if err != nil {
 			return err
 		}

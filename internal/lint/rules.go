@@ -83,6 +83,7 @@ var Rules = []Rule{
 	{Package: "lance/manifest", May: []string{"table", "internal/roaringbytes", "lance/store", "lance/schema", "lance/internal/pb/...", roaring, protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/rowids", May: []string{"table", "deletion", "lance/objects", "lance/readat", "lance/store", "lance/internal/pb/...", protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/version", May: []string{"table", "deletion", "fri", "lance/cache", "lance/objects", "lance/store", "lance/manifest", "lance/schema", "lance/rowids", "lance/internal/pb/...", protobuf, uuid}, Tests: []string{"lance/..."}},
+	{Package: "lance/rows", May: []string{"table", "deletion", "internal/arrowcheck", "internal/recovered", "lance/objects", "lance/readat", "lance/store", "lance/manifest", "lance/schema", "lance/version", "lance/datafile/...", arrow, errgroup}, Tests: []string{"lance/..."}},
 	{Package: "lance/schema", May: []string{"table", "lance/datafile/level", "lance/internal/pb/...", arrow, protobuf}, Tests: []string{"lance/..."}},
 	{Package: "lance/datafile/...", May: []string{"table", "lance/readat", "lance/datafile/...", "lance/schema", "lance/internal/pb/...", arrow, zstd, lz4, protobuf, errgroup}, Tests: []string{"lance/..."}},
 	{Package: "lance/datafile/assemble", May: []string{"table", "internal/gather", "lance/datafile/...", "lance/schema", arrow}, Tests: []string{"lance/..."}},

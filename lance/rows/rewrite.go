@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // CanRewrite implements table.Rewriter. It reads the metadata of every data file
 // of the sources, and their deletion vectors, but no column data, unless a dictionary
 // column could have more values than its indices tell apart.
-func (t *rowTable) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
+func (t *Table) CanRewrite(ctx context.Context, s *table.Snapshot, sources []table.FragmentID) error {
 	if _, err := t.prepareRewrite(ctx, s, sources); err != nil {
 		return t.rewriteError(s, err)
 	}
@@ -32,7 +32,7 @@ func (t *rowTable) CanRewrite(ctx context.Context, s *table.Snapshot, sources []
 //
 // New files have the table's format and schema, whatever those of the sources,
 // and one file is one fragment.
-func (t *rowTable) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
+func (t *Table) RewriteGroup(ctx context.Context, req table.RewriteRequest) (table.Written, error) {
 	group, err := t.prepareRewrite(ctx, req.Snapshot, req.Sources)
 	if err != nil {
 		return table.Written{}, t.rewriteError(req.Snapshot, err)
@@ -48,7 +48,7 @@ func (t *rowTable) RewriteGroup(ctx context.Context, req table.RewriteRequest) (
 	return out, nil
 }
 
-func (t *rowTable) rewriteError(s *table.Snapshot, err error) error {
+func (t *Table) rewriteError(s *table.Snapshot, err error) error {
 	if s == nil {
 		return fmt.Errorf("lance: table %s: rewrite: %w", t.root.Store, err)
 	}
@@ -57,7 +57,7 @@ func (t *rowTable) rewriteError(s *table.Snapshot, err error) error {
 
 // rewriteGroup is the sources of a rewrite, checked.
 type rewriteGroup struct {
-	table   *rowTable
+	table   *Table
 	schema  *schema.Schema
 	format  datafile.Version
 	leaves  []schema.Leaf
@@ -85,7 +85,7 @@ type rewriteSource struct {
 
 // prepareRewrite finds everything out that can make a rewrite impossible before
 // any of it is done.
-func (t *rowTable) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
+func (t *Table) prepareRewrite(ctx context.Context, s *table.Snapshot, ids []table.FragmentID) (*rewriteGroup, error) {
 	if err := t.root.Ready(ctx); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (g *rewriteGroup) checkFile(ctx context.Context, s *rewriteSource, file int
 			defer of.Release()
 			g.keep(s, file, of)
 		}
-		column, err := p.open(of)
+		column, err := p.Open(of)
 		if err == nil {
 			err = column.Check(g.leaves[i])
 		}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const newest22 = 3
 // The second and the third kind differ only by what pages may be. A page that only the
 // third has shows that the table's readers know it, and so does the release that wrote
 // the version. Else it is taken for the second: what is lost is a few bytes.
-func (t *rowTable) kindOf22(ctx context.Context, s *table.Snapshot, fragments []table.Fragment, kind datafile.Version, found bool) (datafile.Version, error) {
+func (t *Table) kindOf22(ctx context.Context, s *table.Snapshot, fragments []table.Fragment, kind datafile.Version, found bool) (datafile.Version, error) {
 	release, byLance, err := lanceWriter(s)
 	if err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 // blobSource reads the blobs that descriptions in a data file refer to. Files beside
 // the data file are opened once. It is not safe for concurrent use.
 type blobSource struct {
-	table  *rowTable
+	table  *Table
 	file   table.DataFile
 	data   *objects.DataFile
 	beside map[uint32]store.File
 }
 
-func newBlobSource(t *rowTable, d table.DataFile, of *objects.DataFile) *blobSource {
+func newBlobSource(t *Table, d table.DataFile, of *objects.DataFile) *blobSource {
 	return &blobSource{table: t, file: d, data: of, beside: map[uint32]store.File{}}
 }
 

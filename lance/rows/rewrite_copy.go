@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"github.com/rehome-db/rehome/lance/datafile"
@@ -76,7 +76,7 @@ func (r *rewriteRun) together(f *rewriteFile, source *rewriteSource, of *objects
 		if source.places[i].file != source.places[leaf].file {
 			return nil, nil
 		}
-		column, err := source.places[i].open(of)
+		column, err := source.places[i].Open(of)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (g *rewriteGroup) countDistinct(ctx context.Context, s *rewriteSource, i in
 		return err
 	}
 	defer of.Release()
-	column, err := place.open(of)
+	column, err := place.Open(of)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 
 // Take returns the rows at given addresses of a version, which ascend. Portions of the rows are fetched by a few
 // goroutines at a time, which are done when the iteration is.
-func (t *rowTable) Take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string) iter.Seq2[table.Batch, error] {
+func (t *Table) Take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string) iter.Seq2[table.Batch, error] {
 	return func(yield func(table.Batch, error) bool) {
 		err := t.take(ctx, s, addrs, columns, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && err != errStopped {
@@ -36,7 +36,7 @@ func (t *rowTable) Take(ctx context.Context, s *table.Snapshot, addrs []table.Ro
 	}
 }
 
-func (t *rowTable) take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string, yield func(table.Batch) bool) error {
+func (t *Table) take(ctx context.Context, s *table.Snapshot, addrs []table.RowAddr, columns []string, yield func(table.Batch) bool) error {
 	if err := t.root.Ready(ctx); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func takePortions(s *table.Snapshot, addrs []table.RowAddr) ([]portion, error) {
 }
 
 // takeAll fetches portions ahead of the one that is being handed out.
-func (t *rowTable) takeAll(ctx context.Context, sch *schema.Schema, portions []portion, yield func(table.Batch) bool) error {
+func (t *Table) takeAll(ctx context.Context, sch *schema.Schema, portions []portion, yield func(table.Batch) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	results := make([]chan table.Batch, len(portions))
@@ -138,7 +138,7 @@ func (t *rowTable) takeAll(ctx context.Context, sch *schema.Schema, portions []p
 
 // fetch puts the batches of a portion into a channel, and closes it if that was all
 // of them.
-func (t *rowTable) fetch(ctx context.Context, sch *schema.Schema, p portion, into chan<- table.Batch) error {
+func (t *Table) fetch(ctx context.Context, sch *schema.Schema, p portion, into chan<- table.Batch) error {
 	err := t.takePortion(ctx, sch, p, func(b table.Batch) bool {
 		b.Record.Retain()
 		select {
@@ -178,7 +178,7 @@ func handOut(ctx context.Context, from <-chan table.Batch, yield func(table.Batc
 }
 
 // takePortion fetches some rows of one fragment.
-func (t *rowTable) takePortion(ctx context.Context, sch *schema.Schema, p portion, yield func(table.Batch) bool) error {
+func (t *Table) takePortion(ctx context.Context, sch *schema.Schema, p portion, yield func(table.Batch) bool) error {
 	r, err := t.openFragment(ctx, sch, p.fragment)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (r *fragmentReader) take(ctx context.Context, ranges []datafile.Range) ([]a
 		if r.files[i] == nil {
 			continue
 		}
-		column, err := r.places[i].open(r.files[i])
+		column, err := r.places[i].Open(r.files[i])
 		if err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", r.fragment.ID, err)
 		}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 
 // sidecars are the files of blobs beside one new data file.
 type sidecars struct {
-	table *rowTable
+	table *Table
 	path  string // of the data file
 	opts  store.WriteOptions
 

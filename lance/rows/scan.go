@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const defaultBatchRows = 8192
 
 // Rows returns the live rows of some fragments of a version.
-func (t *rowTable) Rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions) iter.Seq2[table.Batch, error] {
+func (t *Table) Rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions) iter.Seq2[table.Batch, error] {
 	return func(yield func(table.Batch, error) bool) {
 		err := t.rows(ctx, s, ids, opts, func(b table.Batch) bool { return yield(b, nil) })
 		if err != nil && !errors.Is(err, errStopped) {
@@ -33,7 +33,7 @@ func (t *rowTable) Rows(ctx context.Context, s *table.Snapshot, ids []table.Frag
 // errStopped ends a read whose consumer has enough.
 var errStopped = errors.New("stopped")
 
-func (t *rowTable) rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions, yield func(table.Batch) bool) error {
+func (t *Table) rows(ctx context.Context, s *table.Snapshot, ids []table.FragmentID, opts table.ReadOptions, yield func(table.Batch) bool) error {
 	if err := t.root.Ready(ctx); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (t *rowTable) rows(ctx context.Context, s *table.Snapshot, ids []table.Frag
 	return nil
 }
 
-func (t *rowTable) fragmentRows(ctx context.Context, sch *schema.Schema, f table.Fragment, opts table.ReadOptions, yield func(table.Batch) bool) error {
+func (t *Table) fragmentRows(ctx context.Context, sch *schema.Schema, f table.Fragment, opts table.ReadOptions, yield func(table.Batch) bool) error {
 	r, err := t.openFragment(ctx, sch, f)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ type fragmentReader struct {
 }
 
 // openFragment finds out where the leaves of sch lie and opens those files.
-func (t *rowTable) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
+func (t *Table) openFragment(ctx context.Context, sch *schema.Schema, f table.Fragment) (*fragmentReader, error) {
 	r := &fragmentReader{fragment: f, leaves: sch.Leaves(), open: map[string]*objects.DataFile{}}
 	var err error
 	if r.places, err = placeLeaves(f, r.leaves); err != nil {
@@ -168,7 +168,7 @@ func (r *fragmentReader) sources(ctx context.Context, dead *deletion.Vector) ([]
 		if r.files[i] == nil {
 			continue
 		}
-		column, err := r.places[i].open(r.files[i])
+		column, err := r.places[i].Open(r.files[i])
 		if err == nil {
 			err = column.Check(leaf)
 		}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const (
 // WriteFragments writes rows into new files. Files have the format of the
 // table's latest version. Rows that stock engines could not read again (package
 // arrowcheck has the list) are refused.
-func (t *rowTable) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
+func (t *Table) WriteFragments(ctx context.Context, s table.Schema, rows iter.Seq2[table.Batch, error], opts table.WriteOptions) (table.Written, error) {
 	if err := t.root.Ready(ctx); err != nil {
 		return table.Written{}, err
 	}
@@ -62,7 +62,7 @@ func withDefaults(opts table.WriteOptions) table.WriteOptions {
 
 // fragmentWriter cuts a stream of rows into data files.
 type fragmentWriter struct {
-	table  *rowTable
+	table  *Table
 	opts   table.WriteOptions
 	schema *schema.Schema
 	format datafile.Version
@@ -249,7 +249,7 @@ type newDataFile struct {
 }
 
 // createData starts a data file with the columns of s.
-func (t *rowTable) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
+func (t *Table) createData(ctx context.Context, format datafile.Version, s *schema.Schema, opts store.WriteOptions, writer datafile.WriterOptions) (*newDataFile, error) {
 	d := &newDataFile{format: format, object: table.Object{Kind: table.ObjectData, Path: objects.DataDir + "/" + dataName()}}
 	var err error
 	if d.storage, err = t.root.Store.Create(ctx, d.object.Path, opts); err != nil {

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (r *rewriteRun) slice(ctx context.Context, f *rewriteFile, s *rewriteSlice,
 		return err
 	}
 	defer of.Release()
-	column, err := place.open(of)
+	column, err := place.Open(of)
 	if err != nil {
 		return source.wrap(err)
 	}

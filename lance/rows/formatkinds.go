@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // see pagesOf.
 var writableFormats = map[string]datafile.Version{"2.0": datafile.V2_0, "2.1": datafile.V2_1, "2.2": datafile.V2_2, "2.3": datafile.V2_3}
 
-// writableFormat returns the version of data files with a name.
-func writableFormat(name string) (datafile.Version, error) {
+// WritableFormat returns the version of data files with a name.
+func WritableFormat(name string) (datafile.Version, error) {
 	v, ok := writableFormats[name]
 	switch {
 	case name == "0.1":
@@ -38,8 +38,8 @@ func writableFormat(name string) (datafile.Version, error) {
 
 // pagesOf returns the format of what is written in place of fragments, or beside them:
 // the table's, and of its kind. The first of them that has pages which tell decides.
-func (t *rowTable) pagesOf(ctx context.Context, s *table.Snapshot, fragments []table.Fragment) (datafile.Version, error) {
-	format, err := writableFormat(s.DataFormat)
+func (t *Table) pagesOf(ctx context.Context, s *table.Snapshot, fragments []table.Fragment) (datafile.Version, error) {
+	format, err := WritableFormat(s.DataFormat)
 	if err != nil || format != datafile.V2_2 && format != datafile.V2_3 {
 		return format, err
 	}
@@ -56,7 +56,7 @@ func (t *rowTable) pagesOf(ctx context.Context, s *table.Snapshot, fragments []t
 }
 
 // firstKind returns the kind of the first file that tells.
-func (t *rowTable) firstKind(ctx context.Context, fragments []table.Fragment) (datafile.Version, bool, error) {
+func (t *Table) firstKind(ctx context.Context, fragments []table.Fragment) (datafile.Version, bool, error) {
 	for kind, err := range t.kinds(ctx, fragments) {
 		return kind, err == nil, err
 	}
@@ -64,7 +64,7 @@ func (t *rowTable) firstKind(ctx context.Context, fragments []table.Fragment) (d
 }
 
 // kinds yields the kinds of the fragments' files that tell.
-func (t *rowTable) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq2[datafile.Version, error] {
+func (t *Table) kinds(ctx context.Context, fragments []table.Fragment) iter.Seq2[datafile.Version, error] {
 	return func(yield func(datafile.Version, error) bool) {
 		for _, f := range fragments {
 			for _, d := range f.Files {

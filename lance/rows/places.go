@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"github.com/rehome-db/rehome/lance/datafile"
@@ -11,23 +11,23 @@ import (
 // leafPlace is a column of a fragment's file; file is -1 if the fragment is older
 // than the column, which is then null.
 type leafPlace struct {
-	file, column int
+	file, Column int
 	// lists are the columns of the lists around the leaf, outermost first, where
 	// they have any.
 	lists []int
 }
 
-// open returns the column, of the file that it is in.
-func (p leafPlace) open(f *objects.DataFile) (*datafile.Column, error) {
-	return f.LeafColumn(p.column, p.lists)
+// Open returns the column, of the file that it is in.
+func (p leafPlace) Open(f *objects.DataFile) (*datafile.Column, error) {
+	return f.LeafColumn(p.Column, p.lists)
 }
 
-// fieldColumns is the columns of fields, by id, in one file.
-type fieldColumns map[int32]int
+// Columns is the columns of fields, by id, in one file.
+type Columns map[int32]int
 
-// columnsOf returns the columns of a file.
-func columnsOf(d table.DataFile) (fieldColumns, error) {
-	out := make(fieldColumns, len(d.Fields))
+// ColumnsOf returns the columns of a file.
+func ColumnsOf(d table.DataFile) (Columns, error) {
+	out := make(Columns, len(d.Fields))
 	for k, id := range d.Fields {
 		// A negative id is of a column that a newer file replaced, a negative
 		// column of a field that has none of its own.
@@ -47,13 +47,13 @@ func columnsOf(d table.DataFile) (fieldColumns, error) {
 	return out, nil
 }
 
-// place returns where a leaf lies in a file with these columns, or false.
-func (c fieldColumns) place(file int, leaf schema.Leaf, format string) (leafPlace, bool, error) {
+// Place returns where a leaf lies in a file with these columns, or false.
+func (c Columns) Place(file int, leaf schema.Leaf, format string) (leafPlace, bool, error) {
 	column, ok := c[leaf.FieldID]
 	if !ok {
 		return leafPlace{file: -1}, false, nil
 	}
-	p := leafPlace{file: file, column: column}
+	p := leafPlace{file: file, Column: column}
 	if format != version.Format20 {
 		return p, true, nil
 	}
@@ -69,10 +69,10 @@ func (c fieldColumns) place(file int, leaf schema.Leaf, format string) (leafPlac
 
 // placeLeaves finds the column of each leaf in the fragment's files, by field id.
 func placeLeaves(f table.Fragment, leaves []schema.Leaf) ([]leafPlace, error) {
-	files := make([]fieldColumns, len(f.Files))
+	files := make([]Columns, len(f.Files))
 	for i, d := range f.Files {
 		var err error
-		if files[i], err = columnsOf(d); err != nil {
+		if files[i], err = ColumnsOf(d); err != nil {
 			return nil, table.Corruptf("fragment %d: %s: %w", f.ID, d.Path, err)
 		}
 	}
@@ -80,7 +80,7 @@ func placeLeaves(f table.Fragment, leaves []schema.Leaf) ([]leafPlace, error) {
 	for i, leaf := range leaves {
 		out[i].file = -1
 		for k, columns := range files {
-			p, there, err := columns.place(k, leaf, f.Files[k].Format)
+			p, there, err := columns.Place(k, leaf, f.Files[k].Format)
 			if err != nil {
 				return nil, table.Corruptf("fragment %d: %s: %w", f.ID, f.Files[k].Path, err)
 			}

@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"context"
@@ -133,7 +133,7 @@ func (r *rewriteRun) takeAbsent(ctx context.Context, f *rewriteFile, s *rewriteS
 		return err
 	}
 	defer of.Release()
-	column, err := place.open(of)
+	column, err := place.Open(of)
 	if err != nil {
 		return source.wrap(err)
 	}

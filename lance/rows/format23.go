@@ -1,4 +1,4 @@
-package lance
+package rows
 
 import (
 	"github.com/rehome-db/rehome/lance/datafile"
