@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rehome-db/rehome/internal/events"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -47,7 +48,7 @@ type PlanInfo struct {
 func (i PlanInfo) String() string {
 	s := fmt.Sprintf("plan of version %d: %s over %s, %d rows, %d bytes, indexes: %s",
 		i.ReadVersion, plural(uint64(i.Tasks), "task"), plural(uint64(i.Fragments), "fragment"), i.Rows, i.Bytes, i.Policy)
-	return withErr(s, i.Err)
+	return events.WithErr(s, i.Err)
 }
 
 // TaskInfo tells of a task; the last three fields are set at its end only.
@@ -65,7 +66,7 @@ func (i TaskInfo) String() string {
 	if i.Fragments > 0 || i.BytesWritten > 0 {
 		s += fmt.Sprintf(", wrote %s of %d bytes", plural(uint64(i.Fragments), "fragment"), i.BytesWritten)
 	}
-	return withErr(s, i.Err)
+	return events.WithErr(s, i.Err)
 }
 
 // ProgressInfo tells how much is done, over all tasks of a run. Rows of a task
@@ -114,7 +115,7 @@ func (i CommitInfo) String() string {
 	if i.Version > 0 {
 		s += fmt.Sprintf(", became version %d", i.Version)
 	}
-	return withErr(s, i.Err)
+	return events.WithErr(s, i.Err)
 }
 
 // BackoffInfo tells of a pause between attempts.
@@ -149,33 +150,20 @@ func (i ObjectsInfo) String() string {
 	if len(i.Left) > 0 {
 		s += fmt.Sprintf(", left %d", len(i.Left))
 	}
-	return withErr(s, i.Err)
-}
-
-func withErr(s string, err error) string {
-	if err == nil {
-		return s
-	}
-	return s + ": failed: " + err.Error()
+	return events.WithErr(s, i.Err)
 }
 
 // EnsureDefaults sets every nil handler to one that does nothing.
 func (e *Events) EnsureDefaults() {
-	orNothing(&e.PlanEnd)
-	orNothing(&e.TaskBegin)
-	orNothing(&e.TaskEnd)
-	orNothing(&e.Progress)
-	orNothing(&e.CommitBegin)
-	orNothing(&e.CommitEnd)
-	orNothing(&e.Backoff)
-	orNothing(&e.GroupLost)
-	orNothing(&e.ObjectsDeleted)
-}
-
-func orNothing[I any](f *func(I)) {
-	if *f == nil {
-		*f = func(I) {}
-	}
+	events.OrNothing(&e.PlanEnd)
+	events.OrNothing(&e.TaskBegin)
+	events.OrNothing(&e.TaskEnd)
+	events.OrNothing(&e.Progress)
+	events.OrNothing(&e.CommitBegin)
+	events.OrNothing(&e.CommitEnd)
+	events.OrNothing(&e.Backoff)
+	events.OrNothing(&e.GroupLost)
+	events.OrNothing(&e.ObjectsDeleted)
 }
 
 // Tee returns Events that call the handlers of all the given ones, in order.
@@ -184,23 +172,15 @@ func Tee(all ...Events) Events {
 		all[i].EnsureDefaults()
 	}
 	return Events{
-		PlanEnd:        tee(all, func(e Events) func(PlanInfo) { return e.PlanEnd }),
-		TaskBegin:      tee(all, func(e Events) func(TaskInfo) { return e.TaskBegin }),
-		TaskEnd:        tee(all, func(e Events) func(TaskInfo) { return e.TaskEnd }),
-		Progress:       tee(all, func(e Events) func(ProgressInfo) { return e.Progress }),
-		CommitBegin:    tee(all, func(e Events) func(CommitInfo) { return e.CommitBegin }),
-		CommitEnd:      tee(all, func(e Events) func(CommitInfo) { return e.CommitEnd }),
-		Backoff:        tee(all, func(e Events) func(BackoffInfo) { return e.Backoff }),
-		GroupLost:      tee(all, func(e Events) func(GroupLostInfo) { return e.GroupLost }),
-		ObjectsDeleted: tee(all, func(e Events) func(ObjectsInfo) { return e.ObjectsDeleted }),
-	}
-}
-
-func tee[I any](all []Events, handler func(Events) func(I)) func(I) {
-	return func(info I) {
-		for _, e := range all {
-			handler(e)(info)
-		}
+		PlanEnd:        events.Tee(all, func(e Events) func(PlanInfo) { return e.PlanEnd }),
+		TaskBegin:      events.Tee(all, func(e Events) func(TaskInfo) { return e.TaskBegin }),
+		TaskEnd:        events.Tee(all, func(e Events) func(TaskInfo) { return e.TaskEnd }),
+		Progress:       events.Tee(all, func(e Events) func(ProgressInfo) { return e.Progress }),
+		CommitBegin:    events.Tee(all, func(e Events) func(CommitInfo) { return e.CommitBegin }),
+		CommitEnd:      events.Tee(all, func(e Events) func(CommitInfo) { return e.CommitEnd }),
+		Backoff:        events.Tee(all, func(e Events) func(BackoffInfo) { return e.Backoff }),
+		GroupLost:      events.Tee(all, func(e Events) func(GroupLostInfo) { return e.GroupLost }),
+		ObjectsDeleted: events.Tee(all, func(e Events) func(ObjectsInfo) { return e.ObjectsDeleted }),
 	}
 }
 

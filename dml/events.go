@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rehome-db/rehome/commit"
+	"github.com/rehome-db/rehome/internal/events"
 )
 
 // Events are functions that are called as a change proceeds; any may be nil. They are
@@ -44,7 +45,7 @@ type ComputeInfo struct {
 func (i ComputeInfo) String() string {
 	s := fmt.Sprintf("change of version %d of %d fragments, %d rows: %d matched, %d updated, %d inserted, %d deleted",
 		i.ReadVersion, i.Fragments, i.Rows, i.Stats.Matched, i.Stats.Updated, i.Stats.Inserted, i.Stats.Deleted)
-	return withErr(s, i.Err)
+	return events.WithErr(s, i.Err)
 }
 
 // Step is what a change is busy with.
@@ -91,7 +92,7 @@ func (i CommitInfo) String() string {
 	if i.Version > 0 {
 		s += fmt.Sprintf(", became version %d", i.Version)
 	}
-	return withErr(s, i.Err)
+	return events.WithErr(s, i.Err)
 }
 
 // BackoffInfo tells of a pause between attempts.
@@ -104,30 +105,17 @@ type BackoffInfo struct {
 
 // String is the line of a log.
 func (i BackoffInfo) String() string {
-	return withErr(fmt.Sprintf("pause of %v after attempt %d", i.Pause, i.Attempt), i.Err)
-}
-
-func withErr(s string, err error) string {
-	if err == nil {
-		return s
-	}
-	return s + ": failed: " + err.Error()
+	return events.WithErr(fmt.Sprintf("pause of %v after attempt %d", i.Pause, i.Attempt), i.Err)
 }
 
 // ensureDefaults sets every nil handler to one that does nothing.
 func (e *Events) ensureDefaults() {
-	orNothing(&e.ComputeBegin)
-	orNothing(&e.ComputeEnd)
-	orNothing(&e.Progress)
-	orNothing(&e.CommitBegin)
-	orNothing(&e.CommitEnd)
-	orNothing(&e.Backoff)
-}
-
-func orNothing[I any](f *func(I)) {
-	if *f == nil {
-		*f = func(I) {}
-	}
+	events.OrNothing(&e.ComputeBegin)
+	events.OrNothing(&e.ComputeEnd)
+	events.OrNothing(&e.Progress)
+	events.OrNothing(&e.CommitBegin)
+	events.OrNothing(&e.CommitEnd)
+	events.OrNothing(&e.Backoff)
 }
 
 // TeeEvents returns Events that call the handlers of all the given ones, in order.
@@ -136,20 +124,12 @@ func TeeEvents(all ...Events) Events {
 		all[i].ensureDefaults()
 	}
 	return Events{
-		ComputeBegin: tee(all, func(e Events) func(ComputeInfo) { return e.ComputeBegin }),
-		ComputeEnd:   tee(all, func(e Events) func(ComputeInfo) { return e.ComputeEnd }),
-		Progress:     tee(all, func(e Events) func(ProgressInfo) { return e.Progress }),
-		CommitBegin:  tee(all, func(e Events) func(CommitInfo) { return e.CommitBegin }),
-		CommitEnd:    tee(all, func(e Events) func(CommitInfo) { return e.CommitEnd }),
-		Backoff:      tee(all, func(e Events) func(BackoffInfo) { return e.Backoff }),
-	}
-}
-
-func tee[I any](all []Events, handler func(Events) func(I)) func(I) {
-	return func(info I) {
-		for _, e := range all {
-			handler(e)(info)
-		}
+		ComputeBegin: events.Tee(all, func(e Events) func(ComputeInfo) { return e.ComputeBegin }),
+		ComputeEnd:   events.Tee(all, func(e Events) func(ComputeInfo) { return e.ComputeEnd }),
+		Progress:     events.Tee(all, func(e Events) func(ProgressInfo) { return e.Progress }),
+		CommitBegin:  events.Tee(all, func(e Events) func(CommitInfo) { return e.CommitBegin }),
+		CommitEnd:    events.Tee(all, func(e Events) func(CommitInfo) { return e.CommitEnd }),
+		Backoff:      events.Tee(all, func(e Events) func(BackoffInfo) { return e.Backoff }),
 	}
 }
 

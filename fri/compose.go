@@ -46,7 +46,20 @@ type stretch struct {
 func (s *stretch) has(a uint64) bool { return a-s.from <= s.last-s.from }
 
 // seek returns a stretch that has the address. It is good until the next seek.
+//
+// Fragment 0 was rewritten into 7 (rows 4-9 to 7:0-5, row 10 died, rows 11-20 to
+// 7:6-15), and 7 into 9 (rows 0-99 to 9:50-149). Nothing is known yet.
+//
+//	seek 0:5    down: depth 0, 0:4-9 moved by 7:0-0:4; depth 1, 7:0-99 moved by 9:50-7:0;
+//	            depth 2, 9:all is where it is: the end
+//	            up: what follows 7:1 holds for 7:1-99, so that all of depth 0 is 0:5-9,
+//	            moved by both deltas: the answer is 9:51
+//	seek 0:7    depth 0 knows it: no lookup
+//	seek 0:12   depth 0 does not have it, and is looked up: 0:12-20 goes to 7:7-15;
+//	            depth 1 knows 7:7, and the way down ends there
+//	            up: 0:12-20, moved by both deltas: the answer is 9:57
 func (w *walker) seek(addr table.RowAddr) *stretch {
+	// Down, to the first depth that knows the rest of the way.
 	at, depth := uint64(addr), 0
 	for ; ; depth++ {
 		fresh := depth == len(w.known)
@@ -67,7 +80,7 @@ func (w *walker) seek(addr table.RowAddr) *stretch {
 		l.all.from = at
 		at += l.own.delta
 	}
-	// Compose what is new with what follows, the deepest first.
+	// Up: compose what is new with what follows, the deepest first.
 	for depth--; depth >= 0; depth-- {
 		s, rest := &w.known[depth].all, &w.known[depth+1].all
 		s.last = s.from + min(s.last-s.from, rest.last-(s.from+s.delta))

@@ -2,6 +2,7 @@ package sqlexpr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 
@@ -76,16 +77,24 @@ func integers[T integer](f *frame, op string, l, r vector, typ arrow.DataType) (
 			}
 			return a / b, nil
 		})
+	case "%":
+		return eachNumber(f, l, r, typ, func(a, b T) (T, error) {
+			switch {
+			case b == 0:
+				return 0, errDivideByZero
+			case signed && b == minusOne:
+				return 0, nil
+			}
+			return a % b, nil
+		})
 	}
-	return eachNumber(f, l, r, typ, func(a, b T) (T, error) {
-		switch {
-		case b == 0:
-			return 0, errDivideByZero
-		case signed && b == minusOne:
-			return 0, nil
-		}
-		return a % b, nil
-	})
+	return vector{}, noOperator(op, typ)
+}
+
+// noOperator says that an operator is not one of the type. Statements are bound by
+// what operators there are, so that only a mistake here leads to it.
+func noOperator(op string, typ arrow.DataType) error {
+	return fmt.Errorf("values of type %s have no operator %s", typ, op)
 }
 
 func floats[T interface {
@@ -101,8 +110,10 @@ func floats[T interface {
 		return eachNumber(f, l, r, typ, func(a, b T) (T, error) { return a * b, nil })
 	case "/":
 		return eachNumber(f, l, r, typ, func(a, b T) (T, error) { return a / b, nil })
+	case "%":
+		return eachNumber(f, l, r, typ, func(a, b T) (T, error) { return T(math.Mod(float64(a), float64(b))), nil })
 	}
-	return eachNumber(f, l, r, typ, func(a, b T) (T, error) { return T(math.Mod(float64(a), float64(b))), nil })
+	return vector{}, noOperator(op, typ)
 }
 
 // eachNumber applies a function to the rows where both vectors have a value.
@@ -239,14 +250,16 @@ func decimalArithmetic(f *frame, op string, l, r vector, typ arrow.DataType) (ve
 			return b.append(a.Add(a.Mul(a, upL), c.Mul(c, upR)))
 		case "-":
 			return b.append(a.Sub(a.Mul(a, upL), c.Mul(c, upR)))
+		case "/", "%":
+			if c.Sign() == 0 {
+				return errDivideByZero
+			}
+			if op == "/" {
+				return b.append(a.Quo(a.Mul(a, up), c))
+			}
+			return b.append(a.Rem(a.Mul(a, upL), c.Mul(c, upR)))
 		}
-		if c.Sign() == 0 {
-			return errDivideByZero
-		}
-		if op == "/" {
-			return b.append(a.Quo(a.Mul(a, up), c))
-		}
-		return b.append(a.Rem(a.Mul(a, upL), c.Mul(c, upR)))
+		return noOperator(op, typ)
 	}
 	for i := range n {
 		if valid != nil && !bitutil.BitIsSet(valid, i) {

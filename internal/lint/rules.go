@@ -46,6 +46,7 @@ var Rules = []Rule{
 	// What comes from outside is looked at before it is used.
 	{Package: "internal/arrowcheck", May: []string{arrow}},
 	{Package: "internal/recovered"},
+	{Package: "internal/events"},
 	{Package: "internal/arrowipc", May: []string{"internal/recovered", arrow, zstd, lz4}, Tests: []string{"internal/arrowcheck"}},
 	{Package: "deletion", May: []string{"internal/roaringbytes", roaring, arrow, zstd}},
 	// The fragment reuse index knows addresses, not engines. Its one message is
@@ -60,9 +61,9 @@ var Rules = []Rule{
 	{Package: "rebase", May: []string{"table", "deletion", "fri", "commit", arrow, errgroup}, Tests: []string{"compaction"}},
 	// Compaction drives an engine through table. It must never import lance: that
 	// is what makes it usable with another engine.
-	{Package: "compaction", May: []string{"table", "deletion", "fri", "commit", "rebase", uuid, errgroup}},
+	{Package: "compaction", May: []string{"table", "deletion", "fri", "commit", "rebase", "internal/events", uuid, errgroup}},
 	// Row changes drive an engine through table, too.
-	{Package: "dml", May: []string{"table", "deletion", "commit", "rebase", "internal/arrowcheck", "internal/gather", arrow, uuid, errgroup}, Tests: []string{"compaction", "lance", "lance/store/...", "dml/sqlexpr"}},
+	{Package: "dml", May: []string{"table", "deletion", "commit", "rebase", "internal/arrowcheck", "internal/events", "internal/gather", arrow, uuid, errgroup}, Tests: []string{"compaction", "lance", "lance/store/...", "dml/sqlexpr"}},
 	// What SQL text means. Of Arrow, not the compute kernels: they weigh more than the
 	// rest of the module (docs/libraries.md).
 	{Package: "dml/sqlexpr", May: []string{"table", "dml", "internal/gather", memefish, arrowSchema, arrowSchema + "/array", arrowSchema + "/bitutil",
