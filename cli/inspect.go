@@ -150,7 +150,7 @@ func (a *app) inspect(ctx context.Context, location string, version uint64) (*in
 const weighed = 200
 
 func weigh(ctx context.Context, ss *opened) (*table.History, error) {
-	w, ok := ss.engine.(table.HistoryWeigher)
+	w, ok := table.As[table.HistoryWeigher](ss.engine)
 	if !ok {
 		return nil, nil
 	}
@@ -235,7 +235,7 @@ func gainOf(ctx context.Context, ss *opened, plan compaction.Planned, planErr er
 		}
 	}
 	g.Reason = strings.Join(reasons, "; ")
-	if rw, ok := ss.engine.(table.Rewriter); ok {
+	if rw, ok := table.As[table.Rewriter](ss.engine); ok {
 		var sources []table.FragmentID
 		for _, t := range plan.Tasks {
 			sources = append(sources, t.SourceIDs()...)

@@ -42,7 +42,7 @@ func (a *app) open(ctx context.Context, location string) (table.Engine, error) {
 func (s *opened) close() error { return closeEngine(s.engine) }
 
 func closeEngine(e table.Engine) error {
-	if c, ok := e.(io.Closer); ok {
+	if c, ok := table.As[io.Closer](e); ok {
 		return c.Close()
 	}
 	return nil

@@ -64,7 +64,7 @@ func lingering(ctx context.Context, after time.Duration) (context.Context, conte
 // lookAgain looks, right after a commit, whether what the proposal brought in is still
 // there. Only what is certainly gone counts.
 func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapshot) *LostError {
-	engine, ok := l.Engine.(stater)
+	engine, ok := table.As[stater](l.Engine)
 	if !ok || p == nil {
 		return nil
 	}

@@ -226,7 +226,7 @@ func (r *Report) add(out Publication, results []Result) {
 // deleted then.
 func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []Task, opts Options) ([]Result, error) {
 	// All are asked about before any of them writes.
-	if rw, ok := e.(table.Rewriter); ok {
+	if rw, ok := table.As[table.Rewriter](e); ok {
 		for _, t := range tasks {
 			if err := rw.CanRewrite(ctx, s, t.SourceIDs()); err != nil {
 				return nil, fmt.Errorf("compaction: table %s version %d: fragments %s: %w", t.Table, t.ReadVersion, table.FragmentList(t.SourceIDs()), err)

@@ -148,7 +148,7 @@ func write(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, m *me
 	opts := table.WriteOptions{
 		MaxRows: t.Writing.MaxRows, MaxBytes: t.Writing.MaxBytes, NoSync: t.Writing.NoSync, KeepCached: t.Writing.KeepCached,
 	}
-	if rw, ok := e.(table.Rewriter); ok {
+	if rw, ok := table.As[table.Rewriter](e); ok {
 		w, err := rw.RewriteGroup(ctx, table.RewriteRequest{
 			Snapshot: s, Sources: t.SourceIDs(), Options: opts, Copy: t.Writing.Mode.pageCopy(),
 			Threads: max(t.Writing.Threads, 1), MemoryLimit: t.Writing.MemoryLimit,

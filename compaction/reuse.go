@@ -76,7 +76,7 @@ func readHistory(ctx context.Context, e table.Engine, s *table.Snapshot) (*fri.H
 	if err != nil {
 		return nil, fmt.Errorf("compaction: table %s version %d: fragment reuse index: %w", s.Table, s.Version, err)
 	}
-	if r, ok := e.(fri.Cacher); ok {
+	if r, ok := table.As[fri.Cacher](e); ok {
 		if cache := r.ReuseCache(); cache != nil {
 			h = cache.Attach(h)
 		}

@@ -167,7 +167,7 @@ func contents(t require.TestingT, e table.Engine, version uint64) []stored {
 			out = append(out, stored{row: rowAt(b.Record, "", i), addr: a})
 		}
 	}
-	if named, ok := e.(table.RowIdentifier); ok && s.StableRowIDs {
+	if named, ok := table.As[table.RowIdentifier](e); ok && s.StableRowIDs {
 		var addrs []table.RowAddr
 		for _, r := range out {
 			addrs = append(addrs, r.addr)

@@ -20,7 +20,7 @@ func (r reader) identities() (*identities, error) {
 	if !r.snapshot.StableRowIDs {
 		return nil, nil
 	}
-	from, ok := r.engine.(table.RowIdentifier)
+	from, ok := table.As[table.RowIdentifier](r.engine)
 	if !ok {
 		return nil, table.Unsupportedf("dml: table %s version %d has stable row ids, and its engine cannot tell them: rows cannot be written again", r.snapshot.Table, r.snapshot.Version)
 	}

@@ -42,7 +42,7 @@ func NewPositions(e table.Engine, s *table.Snapshot, looksAt []string) (Position
 		}
 	}
 	if s.StableRowIDs && slices.Contains(p.names, RowIDColumn) {
-		from, ok := e.(table.RowIdentifier)
+		from, ok := table.As[table.RowIdentifier](e)
 		if !ok {
 			return p, nil, table.Unsupportedf("dml: table %s version %d has stable row ids, and its engine cannot tell them: a condition cannot look at %s", s.Table, s.Version, RowIDColumn)
 		}

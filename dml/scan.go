@@ -200,7 +200,7 @@ func (r reader) at(ctx context.Context, rows rebase.RowSet, columns []string) it
 // fetched together, fragments that more is read of are read.
 func (r reader) reads(ctx context.Context, rows rebase.RowSet, columns []string) iter.Seq[iter.Seq2[table.Batch, error]] {
 	return func(yield func(iter.Seq2[table.Batch, error]) bool) {
-		taker, canTake := r.engine.(table.RowTaker)
+		taker, canTake := table.As[table.RowTaker](r.engine)
 		var single []table.RowAddr
 		flush := func() bool {
 			if len(single) == 0 {

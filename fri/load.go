@@ -37,12 +37,12 @@ func Load(ctx context.Context, e table.Loader, s *table.Snapshot) (*History, err
 			return nil, fmt.Errorf("fri: table %s version %d: %w", s.Table, s.Version, err)
 		}
 	}
-	if r, ok := e.(Cacher); ok {
+	if r, ok := table.As[Cacher](e); ok {
 		if cache := r.ReuseCache(); cache != nil {
 			h = cache.Attach(h)
 		}
 	}
-	if p, ok := e.(PartitionOpener); ok {
+	if p, ok := table.As[PartitionOpener](e); ok {
 		open, err := p.Partitions(s)
 		if err != nil {
 			return nil, err

@@ -269,7 +269,7 @@ func singleStep(ctx context.Context, e table.Engine, s *table.Snapshot, h *fri.H
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := e.(fri.PartitionOpener); ok {
+	if p, ok := table.As[fri.PartitionOpener](e); ok {
 		open, err := p.Partitions(s)
 		if err != nil {
 			return nil, err

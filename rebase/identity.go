@@ -11,7 +11,7 @@ import (
 // identified finds rows by their stable ids: it asks for the ids that the rows had
 // just before the rewrite, and where these ids are just after it.
 func (r *rebasing) identified(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
-	e, ok := r.engine.(table.RowIdentifier)
+	e, ok := table.As[table.RowIdentifier](r.engine)
 	if !ok {
 		return nil, &unknownAddress{}
 	}

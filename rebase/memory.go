@@ -3,6 +3,8 @@ package rebase
 import (
 	"container/list"
 	"sync"
+
+	"github.com/rehome-db/rehome/table"
 )
 
 // MemoryKey names a rewrite: the table as its snapshots name it, and the id of the
@@ -28,7 +30,7 @@ type Rememberer interface {
 
 // memoryOf returns the memory of an engine, nil if it has none.
 func memoryOf(e any) Memory {
-	if r, ok := e.(Rememberer); ok {
+	if r, ok := table.As[Rememberer](e); ok {
 		return r.Memory()
 	}
 	return nil

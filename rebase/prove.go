@@ -227,7 +227,7 @@ func (f *fetched) fetch(ctx context.Context, e table.Engine, s *table.Snapshot, 
 
 // rowsAt yields at least the rows at the addresses that are alive.
 func rowsAt(ctx context.Context, e table.Engine, s *table.Snapshot, addrs []table.RowAddr, columns []string) iter.Seq2[table.Batch, error] {
-	if taker, ok := e.(table.RowTaker); ok {
+	if taker, ok := table.As[table.RowTaker](e); ok {
 		return taker.Take(ctx, s, addrs, columns)
 	}
 	var ids []table.FragmentID

@@ -140,7 +140,7 @@ type RewriteRequest struct {
 }
 
 // Rewriter is implemented by an engine that takes the rewrite of a whole group
-// into its own hands.
+// into its own hands. It is optional.
 type Rewriter interface {
 	// RewriteGroup does what reading the rows of req.Sources and writing them
 	// with WriteFragments would do: same rows, same order. If it cannot handle

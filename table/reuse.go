@@ -30,7 +30,7 @@ type ReuseAdviser interface {
 
 // AdvisedReusePolicy is what the engine advises, ReuseAlways if it does not care.
 func AdvisedReusePolicy(e Engine) ReusePolicy {
-	if a, ok := e.(ReuseAdviser); ok {
+	if a, ok := As[ReuseAdviser](e); ok {
 		return a.ReusePolicy()
 	}
 	return ReuseAlways

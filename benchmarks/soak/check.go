@@ -102,7 +102,7 @@ func (s *soak) compare(ctx context.Context, version uint64) error {
 // that was looked at before. A row that was updated since keeps its id, one that was
 // deleted and inserted anew does not, and no two rows have the same.
 func (s *soak) identities(ctx context.Context, snapshot *table.Snapshot, rows []row) (wrong []string, err error) {
-	identifier, ok := s.checker.(table.RowIdentifier)
+	identifier, ok := table.As[table.RowIdentifier](s.checker)
 	if !ok {
 		return nil, fmt.Errorf("%T has stable row ids and cannot tell them", s.checker)
 	}

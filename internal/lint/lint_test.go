@@ -46,6 +46,24 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// A type assertion asks the outermost engine alone, and misses what it wraps.
+func TestOptionalInterfacesAreAskedForThroughWrappers(t *testing.T) {
+	problems, err := CheckAssertions(os.DirFS(root))
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	problems, err = CheckAssertions(fstest.MapFS{
+		"dml/scan.go":    {Data: []byte("package dml\n\nvar t, ok = e.(table.RowTaker)\n")},
+		"dml/as.go":      {Data: []byte("package dml\n\nvar t, ok = table.As[table.RowTaker](e)\nvar u = e.(table.Engine)\n")},
+		"table/reuse.go": {Data: []byte("package table\n\nfunc f(e any) {\n\tswitch e.(type) {\n\tcase RowTaker:\n\t}\n}\n")},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"dml/scan.go:3: ask table.As[RowTaker], which looks into wrappers too",
+		"table/reuse.go:5: ask table.As[RowTaker], which looks into wrappers too",
+	}, problems)
+}
+
 // The rules must bite, and only where they should.
 func TestImportRulesFindViolations(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -39,7 +39,8 @@ type Rule struct {
 // Rules are the import rules, from the lowest layer up.
 var Rules = []Rule{
 	// The model knows schemas and nothing that holds rows.
-	{Package: "table", May: []string{arrowSchema}},
+	{Package: "table", May: []string{"internal/unwrap", arrowSchema}},
+	{Package: "internal/unwrap"},
 	// Leaves: bytes and sets, no tables.
 	{Package: "internal/roaringbytes"},
 	{Package: "internal/gather", May: []string{"table", arrow}},
@@ -77,7 +78,7 @@ var Rules = []Rule{
 	// stores know nothing of versions and of each other.
 	{Package: "lance", May: []string{"table", "deletion", "fri", "remap", "commit", "rebase", "dml", "compaction", "internal/arrowcheck", "internal/recovered", "internal/roaringbytes", "lance/...", arrow, roaring, protobuf, uuid, errgroup}},
 	{Package: "lance/readat", May: []string{"table"}},
-	{Package: "lance/store/...", May: []string{"table", "lance/readat", "lance/store/...", unix}},
+	{Package: "lance/store/...", May: []string{"table", "internal/unwrap", "lance/readat", "lance/store/...", unix}},
 	{Package: "lance/store/storetest", May: []string{"table", "lance/store/...", testify}},
 	{Package: "lance/cache", May: []string{errgroup}},
 	{Package: "lance/objects", May: []string{"table", "deletion", "lance/cache", "lance/store", "lance/datafile", "lance/internal/pb/...", protobuf}, Tests: []string{"lance/..."}},

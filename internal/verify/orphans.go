@@ -11,7 +11,7 @@ import (
 // orphans counts the files that no version refers to. It comes last, so that what
 // is committed while the rest is checked has become part of a version.
 func (r *run) orphans(ctx context.Context) error {
-	finder, ok := r.engine.(table.OrphanFinder)
+	finder, ok := table.As[table.OrphanFinder](r.engine)
 	if !ok {
 		return nil
 	}

@@ -263,7 +263,7 @@ func (r *run) indexes(context.Context) error {
 // engineChecks lets the engine look at what its format demands beside all that. A
 // place where something was found wrong already is not reported twice.
 func (r *run) engineChecks(ctx context.Context) error {
-	c, ok := r.engine.(table.Checker)
+	c, ok := table.As[table.Checker](r.engine)
 	if !ok {
 		return nil
 	}

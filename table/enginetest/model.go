@@ -116,7 +116,7 @@ func (m *model) compact() {
 	opts := table.WriteOptions{MaxRows: uint64(5 + m.rng.IntN(60))}
 	var out table.Written
 	var err error
-	if rw, ok := m.engine.(table.Rewriter); ok && m.rng.IntN(3) > 0 {
+	if rw, ok := table.As[table.Rewriter](m.engine); ok && m.rng.IntN(3) > 0 {
 		out, err = rw.RewriteGroup(m.ctx, table.RewriteRequest{Snapshot: s, Sources: sources, Options: opts})
 	} else {
 		rows := m.engine.Rows(m.ctx, s, sources, table.ReadOptions{BatchRows: 7})

@@ -25,7 +25,7 @@ func testRewriter(t *testing.T, cfg Config) {
 // the live rows of the first and the last fragment.
 func compactable(t *testing.T, cfg Config) (*fixture, table.Rewriter, []table.FragmentID, []int64) {
 	f := newFixture(t, cfg, 500, 300, 400)
-	rw, ok := f.engine.(table.Rewriter)
+	rw, ok := table.As[table.Rewriter](f.engine)
 	if !ok {
 		t.Skip("the engine does not implement table.Rewriter")
 	}
@@ -85,7 +85,7 @@ func rewriterReadsTheVersionItWasGiven(t *testing.T, cfg Config) {
 
 func rewriterMakesNothingOfSourcesWithoutALiveRow(t *testing.T, cfg Config) {
 	f := newFixture(t, cfg, 10, 10)
-	rw, ok := f.engine.(table.Rewriter)
+	rw, ok := table.As[table.Rewriter](f.engine)
 	if !ok {
 		t.Skip("the engine does not implement table.Rewriter")
 	}
@@ -137,7 +137,7 @@ func rewriterRefusesWhatItCannotRewriteBeforeItWrites(t *testing.T, cfg Config) 
 	}
 	f := newFixture(t, cfg)
 	f.engine, f.ops = cfg.Unrewritable(t)
-	rw, ok := f.engine.(table.Rewriter)
+	rw, ok := table.As[table.Rewriter](f.engine)
 	f.True(ok, "Config.Unrewritable is set for an engine that is no Rewriter")
 	s, before := f.latest(), f.objects()
 	f.ErrorIs(rw.CanRewrite(f.ctx, s, fragmentIDs(s)), table.ErrUnsupported)

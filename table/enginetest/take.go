@@ -11,7 +11,7 @@ func testTake(t *testing.T, cfg Config) {
 	// deleted makes a table with two fragments, in which rows 1, 2 and 11 are deleted.
 	deleted := func(t *testing.T) (*fixture, table.RowTaker, *table.Snapshot) {
 		f := newFixture(t, cfg, 10, 10)
-		taker, ok := f.engine.(table.RowTaker)
+		taker, ok := table.As[table.RowTaker](f.engine)
 		if !ok {
 			t.Skip("the engine does not implement table.RowTaker")
 		}

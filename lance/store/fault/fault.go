@@ -130,6 +130,9 @@ func New(inner store.Store, policy Policy) *Store {
 	return &Store{inner: inner, policy: policy}
 }
 
+// Unwrap implements [store.Wrapper].
+func (s *Store) Unwrap() store.Store { return s.inner }
+
 // Log returns the operations so far, in order.
 func (s *Store) Log() []Op {
 	s.mu.Lock()
