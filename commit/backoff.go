@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait between attempts: a random time, the longer the more
-// an attempt costs and the more of them were lost, so that many writers do not keep
+// Backoff says how long to wait between attempts. The pause is random, and grows with
+// the cost of an attempt and the number of lost ones, so that many writers do not keep
 // each other from finishing.
 type Backoff struct {
 	// Every is the number of lost attempts after which a pause may be twice as long.
@@ -16,20 +16,20 @@ type Backoff struct {
 	Most int
 }
 
-// backoff is that of the commit loop. It is short at first: against one writer that
-// commits all the time, what counts is to begin right after one of its commits, and to
-// wait only gives it time for more of them.
+// backoff is that of the commit loop. It is short at first: to beat one writer that
+// commits all the time, an attempt has to begin right after one of its commits, and
+// waiting only gives that writer time for more of them.
 var backoff = Backoff{Every: 8, Most: 64}
 
 // Pause is how long to wait after so many lost attempts, the last of which took cost.
 func (b Backoff) Pause(lost int, cost time.Duration) time.Duration {
-	// An attempt in memory takes no time, and no pause is worth waiting longer for.
+	// An attempt in memory takes no time; a pause above longest is never worth it.
 	const shortest, longest = time.Millisecond, 10 * time.Second
 	slots := min(time.Duration(1)<<min((lost-1)/b.Every, 62), time.Duration(b.Most))
 	return min(time.Duration(1+rand.Int64N(int64(slots*max(cost, shortest)))), longest)
 }
 
-// Sleep waits for d, or until ctx is done, which is its error then.
+// Sleep waits for d or until ctx is done; then it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -8,9 +8,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// LeftoverError says that objects which no version refers to could not be
-// deleted. It is joined to the error that made them useless and does not unwrap,
-// so that it never changes what that one asks of the caller. See [Leftovers].
+// LeftoverError lists objects that no version refers to and that could not be
+// deleted. It is joined to the error that made them useless. It does not unwrap, so
+// the class of the joined error is that of the first one. See [Leftovers].
 type LeftoverError struct {
 	// By is who wrote them: the message begins with it. The default is "commit".
 	By      string
@@ -38,8 +38,8 @@ func (e *LeftoverError) Error() string {
 	return s + ": " + e.Err.Error()
 }
 
-// Leftovers lists the objects that any *LeftoverError in err names: when several
-// tasks fail, each has its own.
+// Leftovers lists the objects of every *LeftoverError in err: when several tasks
+// fail, each has its own.
 func Leftovers(err error) []table.Object {
 	switch e := err.(type) {
 	case nil:
@@ -58,8 +58,8 @@ func Leftovers(err error) []table.Object {
 	return nil
 }
 
-// Discard deletes objects that the caller made and nothing refers to. It does so
-// even if ctx is done, for up to [SettleTime]. The error is a [*LeftoverError].
+// Discard deletes objects that the caller made and nothing refers to. It works for
+// up to [SettleTime], even if ctx is done. The error is a [*LeftoverError].
 func Discard(ctx context.Context, e table.ObjectStore, by string, objects []table.Object) (deleted []table.Object, err error) {
 	if len(objects) == 0 {
 		return nil, nil

@@ -1,12 +1,12 @@
 // Package commit gets one transaction into a table that others commit to at the
 // same time.
 //
-// A commit is made over a version and becomes the next one, if that is still free.
-// So it is a loop: look at the newest version, and at what was committed since the
-// last look; make what is to be committed out of both; try; and if somebody was
-// faster, begin again. What takes long (data files) is made before the loop. What
-// depends on the version being replaced (fragment ids, deletion vectors, coverage,
-// the history of addresses) is made in it, anew for each attempt.
+// A commit replaces one version by the next, if that number is still free. So it is
+// a loop: load the newest version and the transactions since the last look; make the
+// proposal from both; try to commit it; and if another writer was faster, begin again.
+// The caller makes what takes long (data files) before the loop. Each attempt makes
+// anew what depends on the version being replaced (fragment ids, deletion vectors,
+// coverage, the history of addresses).
 //
 //	┌─► load the newest version c, and the transactions since the last one seen
 //	│     ours among them? ────────────────► it is committed: done
@@ -20,21 +20,21 @@
 //
 // # Invariants
 //
-//   - The id of the transaction is the same over all attempts, so that at most one
-//     of them comes true: before anything is concluded from an error, the id is
-//     looked for in what was committed.
+//   - All attempts use one transaction id, and at most one of them succeeds: the loop
+//     looks for the id in the committed transactions before it concludes anything
+//     from an error.
 //   - An error that is not a table.ErrAmbiguousCommit means that the transaction was
-//     not committed and never will be. Only then may what was written for it be
-//     deleted.
-//   - Nothing is kept from a lost attempt but what is immutable and still right.
+//     not committed and never will be. Only then may the caller delete the objects
+//     that were written for it.
+//   - A lost attempt leaves nothing to the next but what is immutable and still right.
 //
 // # Lost answers
 //
-// A commit whose answer does not arrive may have happened. If others have the
-// version, it did not. If the transaction is found in it, it did. If neither, a new
-// attempt settles it, and if there are none left the table is looked at a few more
-// times. A caller that is told table.ErrAmbiguousCommit can run the loop again under
-// the same id, which finds out.
+// A commit whose answer does not arrive may have happened. If the version holds
+// another transaction, it did not; if the version holds ours, it did. If the version
+// does not exist, the next attempt settles the question; after the last attempt the
+// loop looks at the table a few more times. A caller that gets table.ErrAmbiguousCommit
+// can run the loop again under the same id to find out.
 //
 // # Worked example
 //
@@ -45,6 +45,6 @@
 //	            the answer is lost
 //	attempt 3   base 10              transaction 10 has our id: committed, as 10
 //
-// [Vectors] are the deletion vectors that attempts store, and [Discard] deletes what
-// a failed one wrote.
+// [Vectors] are the deletion vectors that the attempts store; [Discard] deletes what
+// a failed attempt wrote.
 package commit

@@ -9,32 +9,32 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Engine is what the loop needs of one.
+// Engine is the part of a [table.Engine] that the loop needs.
 type Engine interface {
 	table.Loader
 	table.Committer
 }
 
-// Window is what one attempt has to be made for.
+// Window is what one attempt starts from.
 type Window struct {
-	// Base is the newest version, which the attempt is to replace.
+	// Base is the newest version; the attempt replaces it.
 	Base *table.Snapshot
-	// Transactions are those of the versions up to Base that no earlier attempt was
-	// shown, oldest first.
+	// Transactions are those of the versions up to Base that no earlier attempt saw,
+	// oldest first.
 	Transactions []table.Transaction
 }
 
-// Info is one attempt that got as far as a commit.
+// Info is one attempt that reached the engine's Commit.
 type Info struct {
-	// Attempt counts from 1, those that did not get that far included.
+	// Attempt counts from 1; it also counts the attempts that did not reach Commit.
 	Attempt  int
 	Proposal *table.Proposal
-	// Version and Err are the outcome; zero before it.
+	// Version and Err are the result; zero in Hooks.Begin.
 	Version uint64
 	Err     error
 }
 
-// Hooks are told what happens. Each may be nil.
+// Hooks are called as attempts proceed. Each may be nil.
 type Hooks struct {
 	Begin func(Info)
 	End   func(Info)
@@ -52,12 +52,12 @@ type Loop struct {
 	Table string
 	// ID is the transaction's.
 	ID string
-	// Fresh says that nobody can have used the ID before. Then what was committed
-	// before the first attempt need not be known for a failure to be a failure.
+	// Fresh says that nobody can have used the ID before. An error before the first
+	// attempt then needs no search for the ID.
 	Fresh bool
-	// Seen is the newest version whose transaction needs no looking at: the one
-	// that the work was computed from. With 0, what came before the first attempt is
-	// not looked at. The loop moves it on.
+	// Seen is the version that the work was computed from: the loop reads the
+	// transactions after it. With 0, it reads none from before the first attempt. The
+	// loop advances it.
 	Seen uint64
 	// MaxAttempts bounds the attempts. The default is [DefaultMaxAttempts].
 	MaxAttempts int
@@ -66,32 +66,32 @@ type Loop struct {
 	Hooks Hooks
 
 	tried   int             // attempts that called Commit
-	target  uint64          // the version that the last of them may have become
-	unknown bool            // whether the engine said that it cannot know
-	taken   bool            // whether the last attempt was told that it came too late
-	last    *table.Proposal // that was tried
+	target  uint64          // the version that the last of them tried to make
+	unknown bool            // whether the outcome of an attempt is unknown
+	taken   bool            // whether the last attempt got ErrVersionTaken
+	last    *table.Proposal // of the last of them
 }
 
-// DefaultMaxAttempts is the number of attempts if nobody says otherwise. A writer
-// that commits all the time, every five to ten milliseconds, costs a few of them.
+// DefaultMaxAttempts is the default of Loop.MaxAttempts. A writer that commits every
+// five to ten milliseconds costs a few attempts.
 const DefaultMaxAttempts = 100
 
-// SettleTime bounds what goes on after the caller has given up: finding out whether
-// a transaction was committed, and cleaning up.
+// SettleTime bounds the work after ctx is done: finding out whether the transaction
+// was committed, and deleting objects.
 const SettleTime = time.Minute
 
 // Done is how a transaction ended.
 type Done struct {
-	// Version holds the transaction or, if there was nothing to commit, is the one
-	// that needs nothing.
+	// Version is the version that holds the transaction or, if Nothing, the version
+	// that already has all that the transaction would do.
 	Version uint64
 	Nothing bool
 	// Snapshot is that version as the engine returned it; nil if it did not.
 	Snapshot *table.Snapshot
-	// Found is the transaction as it was found in the table, after its answer was
+	// Found is the transaction as the loop found it in the table, after an answer was
 	// lost; nil if the engine answered.
 	Found *table.Transaction
-	// Lost says that objects of the version are gone already; nil if all are there.
+	// Lost names objects of the version that are gone already; nil if all exist.
 	Lost *LostError
 }
 
@@ -111,13 +111,13 @@ func (e *OvertakenError) Error() string {
 // Unwrap makes it a table.ErrConflict.
 func (e *OvertakenError) Unwrap() error { return table.ErrConflict }
 
-// HistoryGoneError says that versions which others committed were removed before they
-// were looked at, so that the transaction cannot be carried over them. It is a
-// [table.ErrTerminal]: this transaction is of no use any more. Work that is done again
-// from the newest version can succeed.
+// HistoryGoneError says that a clean-up removed versions before the loop read their
+// transactions, so that the work cannot be rebased over them. It is a
+// [table.ErrTerminal]: this transaction cannot succeed. The same work, done again from
+// the newest version, can.
 type HistoryGoneError struct {
 	By, Table string
-	// After and UpTo bound the versions, some of which are gone.
+	// Some of the versions above After and up to UpTo are gone.
 	After, UpTo uint64
 	Err         error
 }
@@ -126,14 +126,14 @@ func (e *HistoryGoneError) Error() string {
 	return fmt.Sprintf("%s: table %s: what happened between versions %d and %d cannot be told any more: %v", e.By, e.Table, e.After, e.UpTo, e.Err)
 }
 
-// Unwrap makes it a table.ErrTerminal, and whatever the engine said.
+// Unwrap makes it a table.ErrTerminal beside the engine's error.
 func (e *HistoryGoneError) Unwrap() []error { return []error{table.ErrTerminal, e.Err} }
 
-// Attempts is the number of attempts so far that got as far as a commit.
+// Attempts is the number of attempts so far that reached the engine's Commit.
 func (l *Loop) Attempts() int { return l.tried }
 
-// Unknown says whether an attempt may have been committed, by all that is known: its
-// answer was lost, and nobody else has its version.
+// Unknown says whether an attempt may have been committed: its answer was lost, and
+// the loop has not seen its version.
 func (l *Loop) Unknown() bool { return l.unknown }
 
 func (l *Loop) ensureDefaults() {
@@ -157,17 +157,17 @@ func (l *Loop) ensureDefaults() {
 	}
 }
 
-// Commit makes attempts until one is committed. propose makes what is to be
-// committed over a window's version, nil if that version needs nothing; its
-// transaction must have the loop's ID.
+// Commit makes attempts until one is committed. propose returns the proposal over a
+// window's base, or nil if the base needs no change; the proposal's transaction must
+// have the loop's ID.
 //
-// An attempt that others overtook asks for another; any other error ends it, one of
-// propose included. If the error is a [table.ErrAmbiguousCommit], nobody can tell
-// whether the transaction was committed; after any other it was not, and never will
-// be. When attempts run out, the error is an [*OvertakenError].
+// After ErrVersionTaken or a lost answer Commit tries again; any other error ends it,
+// errors of propose included. If Commit returns a [table.ErrAmbiguousCommit], nobody
+// knows whether the transaction was committed; after any other error it was not, and
+// never will be. When attempts run out, the error is an [*OvertakenError].
 //
-// Right after the commit it looks again whether everything that was committed is there;
-// see [Done].
+// Right after the commit it checks that the objects which the version brought in still
+// exist; see [Done].
 func (l *Loop) Commit(ctx context.Context, propose func(context.Context, Window) (*table.Proposal, error)) (Done, error) {
 	l.ensureDefaults()
 	done, err := l.commit(ctx, propose)
@@ -201,8 +201,8 @@ func (l *Loop) commit(ctx context.Context, propose func(context.Context, Window)
 	return l.end(ctx, &OvertakenError{By: l.By, Table: l.Table, Version: l.Seen, Attempts: l.MaxAttempts})
 }
 
-// attempt tries once to commit. ErrVersionTaken and ErrAmbiguousCommit ask for
-// another attempt.
+// attempt tries once to commit. After ErrVersionTaken and ErrAmbiguousCommit the
+// caller tries again.
 func (l *Loop) attempt(ctx context.Context, n int, propose func(context.Context, Window) (*table.Proposal, error)) (Done, error) {
 	w, err := l.look(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (l *Loop) attempt(ctx context.Context, n int, propose func(context.Context,
 	return Done{Version: s.Version, Snapshot: s}, nil
 }
 
-// look loads the newest version and the transactions that were not seen yet.
+// look loads the newest version and the transactions after l.Seen.
 func (l *Loop) look(ctx context.Context) (Window, error) {
 	s, err := l.Engine.Load(ctx, 0)
 	if err != nil {
@@ -259,7 +259,7 @@ func (l *Loop) look(ctx context.Context) (Window, error) {
 	return w, nil
 }
 
-// own finds the transaction among those that were committed; nil if it is not there.
+// own finds the loop's transaction in the window; nil if it is not there.
 func (l *Loop) own(w Window) *table.Transaction {
 	for i := range w.Transactions {
 		if w.Transactions[i].ID == l.ID {
@@ -269,13 +269,12 @@ func (l *Loop) own(w Window) *table.Transaction {
 	return nil
 }
 
-// end is how attempts end that failed with cause: if one turns out to have been
-// committed after all, that is a success; and if nobody can tell, the error is a
-// table.ErrAmbiguousCommit that says what led there. That is told and not wrapped:
-// that it was a conflict, for example, must not make the caller start again.
+// end ends the loop after an error. If an attempt was committed after all, end returns
+// success; if nobody can tell, a table.ErrAmbiguousCommit. That error quotes the cause
+// and does not wrap it: a wrapped conflict would make the caller start again.
 func (l *Loop) end(ctx context.Context, cause error) (Done, error) {
-	// Also if nothing was committed here: who uses an id again may have committed
-	// under it before, and have been told that the outcome is unknown.
+	// Look even if this loop sent nothing: an earlier loop may have used the id, and
+	// have ended with the outcome unknown.
 	if l.Fresh && l.tried == 0 {
 		return Done{}, cause
 	}
@@ -289,9 +288,8 @@ func (l *Loop) end(ctx context.Context, cause error) (Done, error) {
 	return Done{}, fmt.Errorf("%w: %v", table.ErrAmbiguousCommit, errors.Join(cause, err))
 }
 
-// settle finds out whether the transaction was committed: it returns it if so. It
-// goes on looking for a while even if ctx is done, and settled says whether the
-// answer is known.
+// settle finds out whether the transaction was committed, and returns it if so. It
+// looks for a while even if ctx is done; settled says whether the answer is known.
 func (l *Loop) settle(ctx context.Context) (found *table.Transaction, settled bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTime)
 	defer cancel()
@@ -304,8 +302,8 @@ func (l *Loop) settle(ctx context.Context) (found *table.Transaction, settled bo
 		}
 		var w Window
 		if w, err = l.look(ctx); errors.Is(err, table.ErrTerminal) {
-			// What was committed in between was cleaned up, and stays unknown; but
-			// if the engine was sure of every attempt, nothing of ours is in it.
+			// A clean-up removed versions, and their transactions stay unknown. But
+			// if the engine was sure of every attempt, none of them is ours.
 			return nil, l.Fresh && l.taken && !l.unknown, err
 		}
 		if err != nil {
@@ -314,8 +312,8 @@ func (l *Loop) settle(ctx context.Context) (found *table.Transaction, settled bo
 		if tx := l.own(w); tx != nil {
 			return tx, true, nil
 		}
-		// Somebody else has the version, or the engine was sure that it changed
-		// nothing. Otherwise what was sent may still arrive.
+		// Another writer has the version, or the engine was sure that it changed
+		// nothing. Otherwise the write that was sent may still arrive.
 		if l.Seen >= l.target || !l.unknown {
 			return nil, true, nil
 		}

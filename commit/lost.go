@@ -12,11 +12,11 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// LostError says that a transaction was committed, and that objects which its version
-// refers to are gone: somebody removed them between the last look before the commit and
-// the commit. Clean-ups that take files of any age which no version refers to do that
-// ("delete unverified"). It is a [table.ErrCorrupt]: the version cannot be read whole.
-// Nothing of the transaction may be deleted.
+// LostError says that a transaction was committed, but objects that its version refers
+// to are gone: somebody removed them just before the commit. A clean-up does so if it
+// deletes unreferenced files of any age ("delete unverified"). It is a
+// [table.ErrCorrupt]: the version cannot be read whole. The caller must delete nothing
+// of the transaction.
 type LostError struct {
 	By, Table string
 	// Version holds the transaction.
@@ -41,13 +41,13 @@ func (e *LostError) Error() string {
 // Unwrap makes it a table.ErrCorrupt.
 func (e *LostError) Unwrap() error { return table.ErrCorrupt }
 
-// stater is an engine that can be asked for objects.
+// stater is an engine that can look an object up.
 type stater interface {
 	Stat(context.Context, table.Object) (uint64, error)
 }
 
-// lookTime is how long [Loop.lookAgain] goes on after the caller has given up. The
-// commit is in, and a store that does not answer is no reason to keep him.
+// lookTime is how long [Loop.lookAgain] goes on after ctx is done. The commit is in, so
+// a store that does not answer must not keep the caller.
 const lookTime = time.Second
 
 // lingering returns a context that ends some time after ctx, and [SettleTime] from now
@@ -61,8 +61,8 @@ func lingering(ctx context.Context, after time.Duration) (context.Context, conte
 	}
 }
 
-// lookAgain looks, right after a commit, whether what the proposal brought in is still
-// there. Only what is certainly gone counts.
+// lookAgain checks, right after a commit, that the objects which the proposal brought
+// in still exist. It reports those that are certainly gone.
 func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapshot) *LostError {
 	engine, ok := table.As[stater](l.Engine)
 	if !ok || p == nil {
@@ -96,8 +96,8 @@ func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapsh
 	return &LostError{By: l.By, Table: l.Table, Version: p.Base.Version + 1, Objects: lost}
 }
 
-// broughtIn are the objects that a proposal's version refers to and the one before did
-// not. s is the version, nil if it was not loaded.
+// broughtIn lists the objects that the proposal's version refers to and its base does
+// not. s is that version, nil if it was not loaded.
 func broughtIn(p *table.Proposal, s *table.Snapshot) (out []table.Object) {
 	deletion := func(d *table.DeletionRef) {
 		if d != nil && d.Base == "" {

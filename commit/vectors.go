@@ -11,13 +11,13 @@ import (
 )
 
 // Vectors are the deletion vectors that the attempts of one transaction stored. A
-// vector is for one fragment and says which of its rows are dead; an attempt over a
-// newer version mostly needs others, and uses again what is still right.
+// vector lists the dead rows of one fragment. An attempt over a newer version may need
+// other vectors; it uses stored ones again where they are still right.
 //
-// Those that the committed attempt does not refer to are deleted at the end
-// ([Vectors.Unreferred], [Discard]), when it is known which one that is, and because
-// time matters before: every millisecond between looking at a version and replacing
-// it is one in which others commit. Methods are safe for concurrent use.
+// The caller deletes the vectors that the committed attempt does not refer to
+// ([Vectors.Unreferred], [Discard]). It does so at the end: only then is that attempt
+// known, and before, every millisecond between loading a version and replacing it is
+// time for others to commit. Methods are safe for concurrent use.
 type Vectors struct {
 	mu     sync.Mutex
 	stored map[table.FragmentID][]storedVector
@@ -28,7 +28,7 @@ type storedVector struct {
 	ref     table.DeletionRef
 }
 
-// Write stores the vector of a fragment, unless an earlier call did.
+// Write stores the vector of a fragment, unless an earlier call stored an equal one.
 func (v *Vectors) Write(ctx context.Context, e table.DeletionStore, id table.FragmentID, readVersion uint64, deleted *deletion.Vector) (*table.DeletionRef, error) {
 	v.mu.Lock()
 	stored := v.stored[id]
@@ -72,9 +72,9 @@ func (v *Vectors) Forget() {
 	clear(v.stored)
 }
 
-// Referred are the paths of all deletion vectors of a version. The commit that it
-// is of need not be the last attempt's: an engine that finds a transaction in the
-// table, from an attempt whose answer got lost, returns that.
+// Referred returns the paths of all deletion vectors of a version. The caller passes the
+// version that was committed. This need not be the last attempt's: the loop may find
+// the transaction of an earlier attempt, whose answer was lost.
 func Referred(s *table.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range s.Fragments {
@@ -85,7 +85,7 @@ func Referred(s *table.Snapshot) map[string]bool {
 	return out
 }
 
-// VectorOf is a set as a vector, without a copy if it is one.
+// VectorOf converts a set to a vector. It does not copy a set that is one.
 func VectorOf(set table.OffsetSet) *deletion.Vector {
 	if v, ok := set.(*deletion.Vector); ok {
 		return v
