@@ -12,15 +12,14 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// ChangeOfAddress says where the rows of rewritten fragments went: it is the
-// address book of one committed rewrite, or of one that is about to be. It is
-// immutable and safe for concurrent use.
+// ChangeOfAddress says where the rows of rewritten fragments went, for one rewrite that
+// is committed or about to be. It is immutable and safe for concurrent use.
 //
-// It takes no memory for rows: each group of fragments that was rewritten together
-// is a change of address by rank (see [Group]), or a transition of a fragment reuse
-// index, which is asked for runs of rows. It serves both orders: a change of rows follows
-// its rows to where they are, and a rewrite carries the rows that died while it was
-// under way to the fragments that it wrote.
+// It stores no rows: each group of fragments that was rewritten together is a change of
+// address by rank (see [Group]), or a transition of a fragment reuse index, which
+// answers for runs of rows. It serves both orders: a row change follows its rows to
+// their new addresses, and a rewrite carries the rows that died since it read them to
+// the fragments that it wrote.
 type ChangeOfAddress struct {
 	groups []addressGroup
 	// groupOf finds the group that a fragment is a source of.
@@ -35,7 +34,7 @@ type addressGroup struct {
 	sources []addressSource
 	to      []table.FragmentID
 	ends    []uint64 // of the destinations, laid end to end
-	// by answers for the rows, if they were not moved by rank.
+	// by translates the rows, if the rewrite did not move them by rank.
 	by rowTranslator
 }
 
@@ -44,9 +43,9 @@ type addressSource struct {
 	id     table.FragmentID
 	rows   uint64
 	dead   uint64
-	before uint64 // live rows of the sources before
-	// deleted are the rows that were dead. Of a change of address that was derived
-	// for some rows, only the fragments of these are read.
+	before uint64 // live rows of the sources before this one
+	// deleted are the rows that were dead. A change of address that was derived for
+	// some rows has them for the fragments of those rows only.
 	deleted *deletion.Vector
 	known   bool
 }
@@ -55,14 +54,14 @@ type addressSource struct {
 type rowTranslator interface {
 	// TranslateSorted translates addresses in place.
 	TranslateSorted(addrs []table.RowAddr, states []fri.State) error
-	// Runs yields what became of the rows of a fragment, by ascending address. Rows of
-	// which it does not know are left out.
+	// Runs yields what became of the rows of a fragment, by ascending address. It
+	// leaves out rows that it does not know.
 	Runs(id table.FragmentID) iter.Seq2[fri.Run, error]
 }
 
-// NewChangeOfAddress returns the change of address of groups that were rewritten
-// together. to are the ids of each group's new fragments, parallel to the groups. An
-// error wraps [table.ErrCorrupt]: the rows do not add up.
+// NewChangeOfAddress returns the change of address of a rewrite's groups. to are the
+// ids of each group's new fragments, parallel to groups. An error wraps
+// [table.ErrCorrupt]: the row counts do not add up.
 func NewChangeOfAddress(groups []Group, to [][]table.FragmentID) (*ChangeOfAddress, error) {
 	if len(groups) != len(to) {
 		return nil, table.Corruptf("rebase: change of address: %d groups, and destinations of %d", len(groups), len(to))
@@ -142,8 +141,8 @@ func (c *ChangeOfAddress) Covers(id table.FragmentID) bool {
 	return g.by != nil || g.sources[at.source].known
 }
 
-// Bytes is the memory that the change of address takes, roughly, without what a
-// session of package fri holds for it.
+// Bytes estimates the memory that the change of address takes, without what a session
+// of package fri holds for it.
 func (c *ChangeOfAddress) Bytes() int64 {
 	var n int64
 	for _, g := range c.groups {
@@ -158,15 +157,15 @@ func (c *ChangeOfAddress) Bytes() int64 {
 	return n
 }
 
-// Relocate follows rows through the rewrite. Rows that it moved are returned at
-// their new addresses, and rows of fragments that it did not touch at theirs; dead
-// are those, at their old addresses, that were deleted when the rewrite read them
-// and left behind.
+// Relocate follows rows through the rewrite. moved has the rows that the rewrite moved,
+// at their new addresses, and the rows of untouched fragments at their unchanged ones.
+// dead has the rows, at their old addresses, that were deleted when the rewrite read
+// them.
 //
 // The work grows with the rows, or with runs of them, and with their fragments. An
-// error wraps [table.ErrCorrupt] if a fragment has no such row, or
-// [table.ErrNotFound] if the rows of the fragment were moved and the change of
-// address does not know where to ([ChangeOfAddress.Covers]).
+// error wraps [table.ErrCorrupt] if a fragment has no such row, or [table.ErrNotFound]
+// if the rewrite moved the rows of a fragment and the change of address does not know
+// where to ([ChangeOfAddress.Covers]).
 func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) {
 	moved, dead = RowSet{}, RowSet{}
 	var by translated
@@ -210,7 +209,7 @@ func (c *ChangeOfAddress) Relocate(rows RowSet) (moved, dead RowSet, err error) 
 	return moved, dead, nil
 }
 
-// rank is that of the live row at an offset, among the survivors of the group.
+// rank returns the rank of the live row at an offset among the survivors of the group.
 func (s *addressSource) rank(offset uint64) uint64 {
 	return s.before + offset - s.deleted.Rank(uint32(offset))
 }
@@ -221,9 +220,8 @@ type movedRun struct {
 	rows     uint64
 }
 
-// runs pairs old with new addresses, for rows of groups that were moved by rank, in
-// runs of at most limit rows that ascend by the old address. Rows that were dead are
-// left out.
+// runs pairs old with new addresses, for rows of groups that were moved by rank. The
+// runs have at most limit rows and ascend by the old address; dead rows are left out.
 func (c *ChangeOfAddress) runs(rows RowSet, limit uint64) (out []movedRun) {
 	for _, id := range rows.Fragments() {
 		at, ok := c.groupOf[id]

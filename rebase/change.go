@@ -7,55 +7,53 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Uncommitted is a change that was computed, and written where there is something to
-// write, and is not committed yet: rows to be deleted, fragments of new rows, groups
-// of fragments that were rewritten. It is plain data: it can be kept, or sent
-// elsewhere, and committed there ([Commit]).
+// Uncommitted is a change that is computed and not committed yet: rows to delete,
+// fragments of new rows, groups of rewritten fragments. Its data files are written. It
+// is plain data: it can be kept, or sent elsewhere, and committed there ([Commit]).
 type Uncommitted struct {
 	// Table is where the table lives, for messages.
 	Table string
-	// Transaction tells what sort of change it is. Its Operation is
+	// Transaction says what kind of change it is. Its Operation is
 	//
 	//	table.Append   New is added
 	//	table.Delete   Affected is deleted
 	//	table.Update   Affected is deleted and New is added
-	//	table.Rewrite  Groups take the place of what they were made of
+	//	table.Rewrite  the new fragments of Groups replace the old ones
 	//
-	// and its fragment lists are left empty: they are filled at commit, from the
-	// version being replaced. ReadVersion is the version that the change was computed
-	// from, and whose addresses Affected has. ID is kept over all attempts; whoever
-	// commits under it again finds what it committed before.
+	// with empty fragment lists: Commit fills them from the version being replaced.
+	// ReadVersion is the version that the change was computed from; Affected holds
+	// addresses of that version. All attempts use ID; a later Commit under the same ID
+	// finds what an earlier one committed.
 	Transaction table.Transaction
-	// Affected are the rows to be deleted, all of which were alive in ReadVersion.
+	// Affected are the rows to delete; all were alive in ReadVersion.
 	Affected RowSet
-	// Files are the data files of each fragment that Affected has rows of, as they
-	// were read. A fragment that has others by the time of the commit does not hold
-	// what the change was computed from: somebody rewrote columns of it, or the table
-	// was dropped and made again under its name. Fragments that are not named are
-	// taken as they are. See [Uncommitted.Affect].
+	// Files are the data files, as read, of each fragment that Affected has rows of. If
+	// a fragment has other files at the commit, it no longer holds what the change was
+	// computed from: somebody rewrote its columns, or dropped the table and created
+	// another under its name. The commit does not check fragments that Files does not
+	// name. See [Uncommitted.Affect].
 	Files map[table.FragmentID][]table.DataFile
 	// New are the fragments of new rows, which get their ids at commit.
 	New []table.NewFragment
-	// Shape are the columns that New was written for. Without it they are looked up
-	// in ReadVersion if it matters.
+	// Shape are the columns that New was written for. Without it Commit looks them up
+	// in ReadVersion when it needs them.
 	Shape Shape
-	// Objects are all objects that were written for New. They are deleted if the
-	// change cannot be committed.
+	// Objects are all objects that were written for New. Commit deletes them if it
+	// cannot commit the change.
 	Objects []table.Object
-	// Groups are the rewrites. One that others are in the way of is lost, and the
-	// rest is committed.
+	// Groups are the rewrites. A group that conflicts with a committed change is lost;
+	// the rest is committed.
 	Groups []Group
 }
 
-// Group is fragments that were rewritten together: which rows were read, and what
-// was written. The k-th row that was alive in Old, taken in order, is the k-th row of
-// New.
+// Group is one set of fragments that were rewritten together. The k-th live row of
+// Old, in order, is the k-th row of New.
 type Group struct {
 	// ReadVersion is the version that was read. The default is the change's.
 	ReadVersion uint64 `json:"read_version,omitempty"`
-	// Old are the fragments as they were read, in the order in which they were.
+	// Old are the fragments as they were read, in the order of reading.
 	Old []table.Fragment `json:"old"`
-	// Deleted are the rows of Old that were dead then and were left behind.
+	// Deleted are the rows of Old that were dead then; New does not hold them.
 	Deleted RowSet `json:"deleted,omitempty"`
 	// New are the fragments that were written, in the order of their rows.
 	New []table.NewFragment `json:"new"`
@@ -76,8 +74,8 @@ func idsOf(fragments []table.Fragment) []table.FragmentID {
 	return ids
 }
 
-// Affect sets Affected, to rows of the version that the change was computed from, and
-// Files with it.
+// Affect sets Affected to rows of s, the version that the change was computed from,
+// and sets Files to match.
 func (u *Uncommitted) Affect(s *table.Snapshot, rows RowSet) {
 	u.Affected, u.Files = rows, nil
 	for _, f := range s.Fragments {
@@ -91,7 +89,7 @@ func (u *Uncommitted) Affect(s *table.Snapshot, rows RowSet) {
 	}
 }
 
-// uncommittedJSON is the JSON form: the operation by its name.
+// uncommittedJSON is the JSON form; it holds the operation by name.
 type uncommittedJSON struct {
 	Table       string                                `json:"table"`
 	ID          string                                `json:"id"`
@@ -148,8 +146,8 @@ func (u *Uncommitted) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Validate says what is wrong with the change, as far as it can be told without
-// the table.
+// Validate checks the change without reading the table, and says what is wrong with
+// it.
 func (u Uncommitted) Validate() error {
 	tx := u.Transaction
 	wrong := func(format string, args ...any) error {

@@ -10,16 +10,15 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// This file makes sure that rows which a change is about still hold what was read.
+// This file checks that the affected rows still hold the values that were read.
 //
-// Columns can be rewritten where they lie: the rows keep their addresses, and the
-// fragment gets files in the place of others. Some transactions say so and some do
-// not: formats leave room for it in operations that claim to delete rows, or to update
-// them one by one. So what transactions say is believed where it is a conflict, and
-// the files decide where it is none. A fragment's files are those that were read, in
-// every version of the window, or the change is a conflict; where a rewrite moved the
-// rows, they must be those that the rewrite copied, and from then on those that it
-// wrote.
+// A writer can rewrite columns in place: the rows keep their addresses, and new files
+// replace old ones in the fragment. Some transactions declare this and some do not:
+// formats allow it in operations that claim to delete rows, or to update them one by
+// one. So if a transaction declares a conflict, it is one; if it declares none, the
+// files decide. In every version of the window a fragment must have the files that
+// were read, or the change is a conflict. Where a rewrite moved the rows, it must have
+// copied those files, and from then on the fragment must have the files that it wrote.
 
 // fieldPlace is where the values of a field are.
 type fieldPlace struct {
@@ -31,8 +30,8 @@ func (p fieldPlace) same(q fieldPlace) bool {
 	return p.path == q.path && p.base == q.base && (p.column == q.column || p.column < 0 || q.column < 0)
 }
 
-// placesOf are the places of the fields of a fragment; false if its files do not say
-// which fields they have.
+// placesOf returns the place of each field of a fragment; false if its files do not
+// record which fields they have.
 func placesOf(files []table.DataFile) (map[int32]fieldPlace, bool) {
 	out := map[int32]fieldPlace{}
 	for _, d := range files {
@@ -53,9 +52,9 @@ func placesOf(files []table.DataFile) (map[int32]fieldPlace, bool) {
 	return out, true
 }
 
-// rewritten says whether any field of a fragment has its values elsewhere than before,
-// or has values that it did not have, and which: none if that cannot be told. Fields
-// that schema does not have any more do not matter.
+// rewritten says whether the values of any field of a fragment are in another place
+// than before, or are new, and lists these fields if the files record fields. It
+// ignores fields that schema no longer has.
 func rewritten(then, now []table.DataFile, schema table.Schema) (fields []int32, changed bool) {
 	if slices.EqualFunc(then, now, func(a, b table.DataFile) bool { return a.Same(b) && slices.Equal(a.Columns, b.Columns) }) {
 		return nil, false
@@ -88,7 +87,7 @@ func fieldIDs(fields []table.Field, into map[int32]bool) map[int32]bool {
 	return into
 }
 
-// columnNames names the columns that fields are of, for messages.
+// columnNames names the columns of the fields, for messages.
 func columnNames(fields []int32, schema table.Schema) string {
 	var names []string
 	for _, c := range schema.Fields {
@@ -110,9 +109,9 @@ func columnNames(fields []int32, schema table.Schema) string {
 	return "columns " + strings.Join(names, ", ")
 }
 
-// changedSince says what is different about the data of a fragment since the change
-// read it, or since it followed its rows there; empty if nothing is, or nobody said
-// what was read.
+// changedSince says what differs in the data of a fragment since the change read it, or
+// since the change followed its rows there; empty if nothing does, or if the change
+// does not record what it read.
 func (r *rebasing) changedSince(f table.Fragment, schema table.Schema) string {
 	then, known := r.files[f.ID]
 	if !known {
@@ -130,7 +129,7 @@ func (r *rebasing) changedSince(f table.Fragment, schema table.Schema) string {
 	return fmt.Sprintf("%s of fragment %d was rewritten where it lies: it has other files than when it was read", columnNames(fields, schema), f.ID)
 }
 
-// checkFiles makes sure that a fragment of base has the data that was read.
+// checkFiles checks that a fragment of base has the data that was read.
 func (r *rebasing) checkFiles(ctx context.Context, base *table.Snapshot, f table.Fragment) error {
 	reason := r.changedSince(f, base.Schema)
 	if reason == "" {
@@ -144,7 +143,7 @@ func (r *rebasing) checkFiles(ctx context.Context, base *table.Snapshot, f table
 }
 
 // whoRewrote finds the transaction that changed a fragment's files, by halving the
-// window: for the message only, so what cannot be read any more ends the search.
+// window. It serves the message only, so a version that cannot be read ends the search.
 func (r *rebasing) whoRewrote(ctx context.Context, base *table.Snapshot, id table.FragmentID) (table.Transaction, bool) {
 	low, high := r.filesOf[id], base.Version // as it was at low, changed at high
 	if low == 0 {
@@ -169,9 +168,9 @@ func (r *rebasing) whoRewrote(ctx context.Context, base *table.Snapshot, id tabl
 	return r.seen[i], true
 }
 
-// checkCopied makes sure that a rewrite copied the values that were read: by what it
-// says itself of the fragments that it read, and by those of the version that it
-// replaced. Either may be unknown, not both.
+// checkCopied checks that a rewrite copied the values that were read. It compares the
+// old fragments that the rewrite records, and those of the version that it replaced.
+// One of the two may be unknown, not both.
 func (r *rebasing) checkCopied(ctx context.Context, tx table.Transaction, old []table.Fragment) error {
 	var before *table.Snapshot
 	if v := tx.Version - 1; v != r.u.Transaction.ReadVersion {
@@ -208,10 +207,10 @@ func (r *rebasing) checkCopied(ctx context.Context, tx table.Transaction, old []
 	return nil
 }
 
-// expectFiles remembers which files the fragments have that rows moved to.
+// expectFiles records the files of the fragments that rows moved to.
 func (r *rebasing) expectFiles(ctx context.Context, base *table.Snapshot, tx table.Transaction, written []table.Fragment, moved RowSet) error {
 	if len(r.files) == 0 {
-		return nil // nobody said what was read
+		return nil // the change does not record what it read
 	}
 	after := base
 	if base.Version != tx.Version {

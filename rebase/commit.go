@@ -10,26 +10,26 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Committed is what a commit of a change did. It is plain data but for Snapshot.
+// Committed is the result of a commit. It is plain data but for Snapshot.
 type Committed struct {
 	Table string `json:"table"`
-	// Version is the version that holds the change or, if Nothing, one that needs
-	// nothing: all of the rows are deleted already, and there are no new ones.
+	// Version is the version that holds the change or, if Nothing, one in which all
+	// of the rows are deleted already and the change adds none.
 	Version uint64 `json:"version"`
 	Nothing bool   `json:"nothing,omitempty"`
 	// ReadVersion is the version that the change was computed from.
 	ReadVersion uint64 `json:"read_version"`
 	// RebasedOver are the versions that others committed in between.
 	RebasedOver []uint64 `json:"rebased_over"`
-	// RowsDeleted is the number of rows that this commit deleted. If it was found
-	// in the table, from an earlier call, others may have deleted some of them.
+	// RowsDeleted is the number of rows that this commit deleted. If Commit found the
+	// change in the table, from an earlier call, others may have deleted some of them.
 	RowsDeleted uint64 `json:"rows_deleted"`
 	// RowsMerged is the number of rows that others had deleted already.
 	RowsMerged uint64 `json:"rows_merged"`
-	// RowsRelocated is the number of rows to delete that were followed to another
-	// address; of a rewrite, of those that others deleted since it read them.
+	// RowsRelocated is the number of rows to delete that Commit followed to another
+	// address; for a rewrite, these are rows that others deleted since it read them.
 	RowsRelocated uint64 `json:"rows_relocated"`
-	// Added are the ids that the new fragments got, those of groups included.
+	// Added are the ids of the new fragments, those of groups included.
 	Added []table.FragmentID `json:"added"`
 	// Published and Lost are the groups of a rewrite.
 	Published []PublishedGroup `json:"published,omitempty"`
@@ -52,32 +52,31 @@ func (c *Committed) publish(groups []table.RewriteGroup) {
 	}
 }
 
-// KeysClash says whether rows that others inserted have a key that the change
-// inserts as the first to have it. added are fragments of base, the version that
-// the other change made. See [Options].
+// KeysClash says whether rows that others inserted have a key that this change also
+// inserts as unique. added are their fragments, in base, the version that the other
+// change made. See [Options].
 type KeysClash func(ctx context.Context, base *table.Snapshot, added []table.Fragment) (bool, error)
 
-// Options are how a change is committed. The zero value is right for most.
+// Options say how to commit a change. The zero value suits most callers.
 type Options struct {
 	// By names the committer in messages. The default is "rebase".
 	By string
-	// Addresses are changes of address that are known, of rewrites that the change
-	// may meet. The default is none: they are found out.
+	// Addresses are known changes of address of rewrites that the change may meet. The
+	// default is none: Commit finds them.
 	Addresses []*ChangeOfAddress
-	// Memory is where changes of address are looked up and remembered. The default
-	// is the engine's, if it is a [Rememberer].
+	// Memory looks up and stores changes of address. The default is the engine's, if
+	// the engine is a [Rememberer].
 	Memory Memory
-	// KeysClash compares keys where a change that inserts unique keys meets rows
-	// that others inserted. The default is that this is a conflict.
+	// KeysClash compares keys when a change that inserts unique keys meets rows that
+	// others inserted. The default is a conflict.
 	KeysClash KeysClash
-	// Rewriting is what the author of groups decides at each attempt. The default
-	// leaves indexes as they are, and refuses tables where that is not right.
+	// Rewriting holds the decisions of the groups' author at each attempt. The default
+	// leaves indexes as they are, and refuses tables where that would be wrong.
 	Rewriting Rewriting
-	// Fresh says that nobody can have committed under the transaction's id before:
-	// the change was computed just now. A failure before the first attempt is then a
-	// failure, whatever cannot be looked up any more; and that versions since the read
-	// version were removed is a [*ConflictError] that computing the change anew resolves.
-	// The default is false.
+	// Fresh says that nobody can have committed under the transaction's id before: the
+	// change was computed just now. An error before the first attempt then needs no
+	// search for the id. If versions since the read version were removed, the error is
+	// a retryable [*ConflictError]: compute the change anew. The default is false.
 	Fresh bool
 	// MaxAttempts bounds the commits tried. The default is
 	// [commit.DefaultMaxAttempts].
@@ -86,10 +85,10 @@ type Options struct {
 	Threads int
 	// Sleep waits between attempts. The default is [commit.Sleep].
 	Sleep func(context.Context, time.Duration) error
-	// Hooks are told of attempts. The default is nobody.
+	// Hooks are called at each attempt. The default is none.
 	Hooks commit.Hooks
-	// Discarded is told of objects that were written in vain, and of those that could
-	// not be deleted, a [*commit.LeftoverError]. The default is nobody.
+	// Discarded gets the objects that lost attempts or groups wrote and that were
+	// deleted, and a [*commit.LeftoverError] if some could not be. The default is none.
 	Discarded func(deleted []table.Object, err error)
 }
 
@@ -108,14 +107,14 @@ func (o *Options) ensureDefaults(e table.Engine) {
 	}
 }
 
-// Commit commits a change over the newest version: it carries it over what others
-// committed since it was computed, and does so again as long as others are faster.
-// The error is a [*ConflictError] if that is impossible, or a
-// [*commit.OvertakenError] if attempts run out. Whatever the error, the change's
-// objects are deleted, with one exception: on [table.ErrAmbiguousCommit] the change
-// may be committed or not, and nothing was deleted. Committing the same change again
-// then finds out. A [*commit.LostError] comes with what was committed: it was, and some
-// of its objects were gone right after that.
+// Commit rebases a change over what others committed since it was computed and commits
+// it over the newest version; it tries again as long as other writers are faster. The
+// error is a [*ConflictError] if the change cannot be rebased, or a
+// [*commit.OvertakenError] if attempts run out. On every error Commit deletes the
+// change's objects, with two exceptions. After [table.ErrAmbiguousCommit] the change may
+// be committed, and nothing was deleted: commit the same change again to find out. With
+// a [*commit.LostError] the change is committed, as the result says, and some of its
+// objects were gone right after that.
 func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (Committed, error) {
 	r, err := newRebasing(e, u, opts)
 	if err != nil {
@@ -151,8 +150,8 @@ func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (C
 	return out, nil
 }
 
-// historyGone makes a conflict of the loss of versions that the change would have to be
-// carried over: it was not committed, and can be computed again.
+// historyGone turns the loss of versions in the window into a retryable conflict: the
+// change was not committed, and can be computed again.
 func (r *rebasing) historyGone(err error) error {
 	var gone *commit.HistoryGoneError
 	if !errors.As(err, &gone) || errors.Is(err, table.ErrAmbiguousCommit) {
@@ -161,7 +160,7 @@ func (r *rebasing) historyGone(err error) error {
 	return r.conflictAt(gone.UpTo, nil, "versions since %d were removed, and what happened in them cannot be told any more (%v)", gone.After, gone.Err)
 }
 
-// objects are those of the change that are not dealt with yet.
+// objects are the change's objects that are neither committed nor deleted yet.
 func (r *rebasing) objects() []table.Object {
 	out := r.u.Objects[:len(r.u.Objects):len(r.u.Objects)]
 	for _, g := range r.groups {
@@ -170,8 +169,8 @@ func (r *rebasing) objects() []table.Object {
 	return out
 }
 
-// checkObjects makes sure that every file to be referred to is still there, whole: a
-// clean-up run by somebody else may take files that no version refers to yet.
+// checkObjects checks that every file which the commit will refer to still exists, with
+// its full size: another's clean-up may delete files that no version refers to yet.
 func (r *rebasing) checkObjects(ctx context.Context) error {
 	objects := r.objects()
 	return r.each(ctx, len(objects), func(ctx context.Context, i int) error {
@@ -189,8 +188,8 @@ func (r *rebasing) checkObjects(ctx context.Context) error {
 	})
 }
 
-// abandon ends a commit that failed with cause: everything that was written is
-// deleted or, if nobody can tell whether it was committed, kept.
+// abandon ends a commit that failed with cause. It deletes everything that was written
+// or, if nobody can tell whether the change was committed, keeps it.
 func (r *rebasing) abandon(ctx context.Context, cause error) error {
 	objects := append(r.vectors.Unreferred(nil), r.objects()...)
 	if errors.Is(cause, table.ErrAmbiguousCommit) {
@@ -205,7 +204,8 @@ func (r *rebasing) abandon(ctx context.Context, cause error) error {
 	return errors.Join(cause, &commit.LeftoverError{By: r.opts.By, Objects: r.left, Err: r.leftErr})
 }
 
-// committed describes how a commit ended well, and deletes what lost attempts wrote.
+// committed makes the result of a successful commit, and deletes what lost attempts
+// wrote.
 func (r *rebasing) committed(ctx context.Context, done commit.Done, attempts int) Committed {
 	out := r.proposed
 	if out.Table == "" { // found before anything was proposed: an earlier call's
@@ -222,8 +222,8 @@ func (r *rebasing) committed(ctx context.Context, done commit.Done, attempts int
 			out.Snapshot = s
 		}
 	}
-	// Which attempt was committed shows in the version, and in the transaction if it
-	// was found.
+	// The version tells which attempt was committed, and so does the transaction if the
+	// loop found it.
 	if out.Snapshot != nil && !done.Nothing {
 		out.Added = append([]table.FragmentID{}, idsOf(withFilesOf(out.Snapshot, r.newFragments()))...)
 	}
@@ -245,8 +245,8 @@ func (r *rebasing) committed(ctx context.Context, done commit.Done, attempts int
 	case out.Snapshot != nil:
 		unused = r.vectors.Unreferred(commit.Referred(out.Snapshot))
 	}
-	// Where the version cannot be read, the vectors stay: a clean-up of unreferenced
-	// files finds those that nobody needs.
+	// If the version cannot be read, the vectors stay: a clean-up of unreferenced files
+	// finds those that nobody needs.
 	r.vectors.Forget()
 	r.discard(ctx, unused)
 	out.Leftover = r.left

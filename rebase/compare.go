@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// verdict is what one change has to do about another that was committed before it.
+// verdict says how a change must react to one that was committed before it.
 type verdict uint8
 
-// From nothing to the worst.
+// The verdicts, from harmless to worst.
 const (
 	// compatible: the change is right as it is.
 	compatible verdict = iota
-	// relocate: both know the rows they are about, and the rows decide: deletions
-	// merge, or are carried to where the rows moved. Only a row that both changed
-	// is a conflict.
+	// relocate: both name their rows, and the rows decide: deletions merge, or follow
+	// their rows to the new addresses. Only a row that both changed is a conflict.
 	relocate
-	// retry: the work has to be done again from the current version.
+	// retry: the caller must do the work again from the current version.
 	retry
-	// incompatible: doing it again would not be the same change any more.
+	// incompatible: done again, it would be another change.
 	incompatible
 )
 
@@ -43,10 +42,9 @@ type comparison struct {
 	Reason string
 }
 
-// compare says what the change with the footprint mine, which is being committed,
-// has to do about the one with the footprint theirs, which was committed after the
-// version that mine was computed from. The order matters: theirs had what it
-// required when it was committed, and cannot lose it any more.
+// compare judges the change mine, which is being committed, against the change theirs,
+// which was committed after the version that mine was computed from. The order matters:
+// theirs had what it required when it was committed, and cannot lose it any more.
 //
 // It takes time in proportion to the claims of both.
 func compare(mine, theirs *footprint) comparison {
@@ -86,7 +84,7 @@ func compare(mine, theirs *footprint) comparison {
 	return comparison{Verdict: worst.verdict, Reason: worst.reason(mine.operation, theirs.operation)}
 }
 
-// judge is the rule, the only one there is, for two claims that overlap.
+// judge is the one rule for two claims that overlap.
 func judge(mine, theirs claim) verdict {
 	kind := kinds[mine.Coordinate.Kind]
 	byRow := mine.ByRow && theirs.ByRow

@@ -9,21 +9,21 @@ import (
 // ConflictError is the committed change that this one cannot be rebased over. It is a
 // [table.ErrConflict]. If [ConflictError.Retryable] says so, computing the change
 // anew from the current version can succeed; else it is a [table.ErrTerminal], too:
-// the change asked for something that is no more.
+// what the change refers to no longer exists.
 type ConflictError struct {
 	Table string
-	// Version is the version in the way, or the one that was to be replaced if it
-	// is nobody's in particular.
+	// Version is the version in the way or, if no single transaction is, the version
+	// that the change was to replace.
 	Version uint64
 	// Transaction is the id of the transaction that made the version, and Operation
 	// its kind; empty if the conflict is not with one transaction.
 	Transaction, Operation string
-	// Rows are those that both changed, at their addresses in the version before;
-	// nil if the conflict is not about single rows.
+	// Rows are the rows that both changed, at their addresses in the version before
+	// Version; nil if the conflict is not about single rows.
 	Rows RowSet
 	// Reason says in words what is in the way.
 	Reason string
-	// Lost are the groups of a rewrite, if none of them is left.
+	// Lost are the groups of a rewrite, if it lost all of them.
 	Lost []LostGroup
 	// Attempts is the number of commits tried before.
 	Attempts int
