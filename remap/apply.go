@@ -32,82 +32,112 @@ func (r *Remapper) inPlace(addrs []table.RowAddr, deleted Mask) (int, Counts, er
 	return n, c, nil
 }
 
-// apply translates addrs in place. Without a mask the entries of deleted rows are
-// left out, and n is the number of those that stay; with one every entry keeps its
-// place. On an error addrs is in between.
+// apply translates addrs in place, a chunk after the other. Without a mask the entries
+// of deleted rows are left out, and n is the number of those that stay; with one every
+// entry keeps its place. On an error addrs is in between.
+//
+// Once a fragment is refused nothing is placed any more: the chunks that are left are
+// only translated, to tell of every fragment that is refused.
 func (r *Remapper) apply(addrs []table.RowAddr, deleted Mask) (n int, c Counts, err error) {
-	states := make([]fri.State, min(len(addrs), chunkAddrs))
-	var bad refusals
-	var block shuffled
+	x := application{r: r, states: make([]fri.State, min(len(addrs), chunkAddrs))}
 	for at, end := 0, 0; at < len(addrs); at = end {
-		end = min(at+chunkAddrs, len(addrs))
-		// All of these answer every address, in any order; they differ in speed.
-		var err error
-		if ascends(addrs[at:end]) {
-			err = r.translator.TranslateSorted(addrs[at:end], states)
-		} else if end < len(addrs) && r.deep() {
-			end = min(at+blockAddrs, len(addrs))
-			if len(states) < end-at {
-				states = make([]fri.State, end-at)
-			}
-			err = block.translate(r.translator, addrs[at:end], states)
-		} else {
-			err = r.translator.TranslateBatch(addrs[at:end], states)
-		}
-		chunk, st := addrs[at:end], states[:end-at]
+		var failed error
+		end, failed = x.translate(addrs, at)
+		chunk, st := addrs[at:end], x.states[:end-at]
 		if !r.opts.Strict {
-			r.check(chunk, st, &bad)
+			r.check(chunk, st, &x.bad)
 		}
-		if err != nil {
-			// The addresses that have no answer are still what they were.
-			for i, s := range st {
-				if s == fri.Untranslatable {
-					if id := chunk[i].Fragment(); bad[id] == nil {
-						_, err := r.translator.Translate(chunk[i])
-						bad.add(id, err)
-					}
-				}
-			}
+		if failed != nil {
+			x.refuse(chunk, st)
+		}
+		if failed != nil || x.bad != nil {
 			continue
 		}
-		if bad != nil {
-			continue
-		}
-		// Whether a row was deleted is as good as random to the processor, so
-		// nothing here jumps on it.
-		var unaffected, dead int
-		for _, s := range st {
-			unaffected += one(s == fri.Unaffected)
-			dead += one(s == fri.Deleted)
-		}
+		unaffected, dead := tally(st)
 		if r.opts.Strict {
 			if unaffected > 0 {
 				return n, c, &OutsideError{Addr: chunk[slices.Index(st, fri.Unaffected)]}
 			}
-			if r.check(chunk, st, &bad); bad != nil {
+			if r.check(chunk, st, &x.bad); x.bad != nil {
 				continue
 			}
 		}
 		c.Unaffected += uint64(unaffected)
 		c.Deleted += uint64(dead)
-		switch {
-		case deleted != nil:
-			for i, s := range st {
-				deleted[(at+i)/64] |= uint64(one(s == fri.Deleted)) << ((at + i) % 64)
-			}
-		case dead > 0:
-			for i, s := range st {
-				addrs[n] = chunk[i]
-				n += one(s != fri.Deleted)
-			}
-			continue
-		case n < at:
-			copy(addrs[n:], chunk)
-		}
-		n += len(chunk)
+		n = place(addrs, n, at, st, dead, deleted)
 	}
 	c.Moved = uint64(len(addrs)) - c.Deleted - c.Unaffected
-	return n, c, bad.err()
+	return n, c, x.bad.err()
+}
+
+// application is what one apply keeps from chunk to chunk.
+type application struct {
+	r      *Remapper
+	states []fri.State // of the chunk
+	block  shuffled
+	bad    refusals
+}
+
+// translate translates the chunk that begins at a position, and returns where it ends.
+// All ways answer every address, in any order; they differ in speed.
+func (x *application) translate(addrs []table.RowAddr, at int) (end int, err error) {
+	end = min(at+chunkAddrs, len(addrs))
+	switch {
+	case ascends(addrs[at:end]):
+		return end, x.r.translator.TranslateSorted(addrs[at:end], x.states)
+	case end < len(addrs) && x.r.deep():
+		end = min(at+blockAddrs, len(addrs))
+		if len(x.states) < end-at {
+			x.states = make([]fri.State, end-at)
+		}
+		return end, x.block.translate(x.r.translator, addrs[at:end], x.states)
+	}
+	return end, x.r.translator.TranslateBatch(addrs[at:end], x.states)
+}
+
+// refuse notes the fragments of addresses that have no answer, which are still what
+// they were.
+func (x *application) refuse(chunk []table.RowAddr, states []fri.State) {
+	for i, s := range states {
+		if s != fri.Untranslatable {
+			continue
+		}
+		if id := chunk[i].Fragment(); x.bad[id] == nil {
+			_, err := x.r.translator.Translate(chunk[i])
+			x.bad.add(id, err)
+		}
+	}
+}
+
+// tally counts states. Whether a row was deleted is as good as random to the processor,
+// so nothing here jumps on it, nor in place.
+func tally(states []fri.State) (unaffected, dead int) {
+	for _, s := range states {
+		unaffected += one(s == fri.Unaffected)
+		dead += one(s == fri.Deleted)
+	}
+	return unaffected, dead
+}
+
+// place puts the answers of the chunk at a position, dead of which are deleted rows,
+// where they belong: behind the n that are placed. It returns how many then are.
+func place(addrs []table.RowAddr, n, at int, states []fri.State, dead int, deleted Mask) int {
+	chunk := addrs[at : at+len(states)]
+	switch {
+	case deleted != nil:
+		for i, s := range states {
+			deleted[(at+i)/64] |= uint64(one(s == fri.Deleted)) << ((at + i) % 64)
+		}
+	case dead > 0:
+		for i, s := range states {
+			addrs[n] = chunk[i]
+			n += one(s != fri.Deleted)
+		}
+		return n
+	case n < at:
+		copy(addrs[n:], chunk)
+	}
+	return n + len(chunk)
 }
 
 // check notes the fragments of answers that may not be given. Those are what is known
