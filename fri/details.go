@@ -14,12 +14,6 @@ import (
 // table's metadata; a larger one goes into an object of its own.
 const MaxInline = 204800
 
-// ExternalName is the name of the external object, in the index's own directory.
-const ExternalName = "details.binpb"
-
-// DetailsTypeURL is the type under which the details are stored in an Any.
-const DetailsTypeURL = "/lance.table.FragmentReuseIndexDetails"
-
 // Field numbers: FragmentReuseIndexDetails { 1 inline, 2 external },
 // ExternalFile { 1 path, 2 offset, 3 size }.
 const (
@@ -48,12 +42,12 @@ type External struct {
 
 // EncodeDetails returns the details message for a content. If external is not nil
 // the content is too large to be inline: the caller stores exactly the content's
-// bytes under that name before it commits the message.
-func EncodeDetails(content []byte) (details []byte, external *External) {
+// bytes under that name, which is the one given, before it commits the message.
+func EncodeDetails(content []byte, name string) (details []byte, external *External) {
 	if len(content) <= MaxInline {
 		return appendBytes(nil, detailsInline, content), nil
 	}
-	external = &External{Path: ExternalName, Size: uint64(len(content))}
+	external = &External{Path: name, Size: uint64(len(content))}
 	msg := appendBytes(nil, externalPath, []byte(external.Path))
 	msg = appendScalar(msg, externalOffset, external.Offset)
 	msg = appendScalar(msg, externalSize, external.Size)

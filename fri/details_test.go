@@ -14,7 +14,7 @@ import (
 
 func TestDetailsBorder(t *testing.T) {
 	inline := bytes.Repeat([]byte{7}, fri.MaxInline)
-	details, external := fri.EncodeDetails(inline)
+	details, external := fri.EncodeDetails(inline, "details.binpb")
 	require.Nil(t, external)
 	d, err := fri.DecodeDetails(details)
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func TestDetailsBorder(t *testing.T) {
 	require.Equal(t, inline, d.Inline)
 
 	content := append(inline, 7)
-	details, external = fri.EncodeDetails(content)
+	details, external = fri.EncodeDetails(content, "details.binpb")
 	require.Equal(t, &fri.External{Path: "details.binpb", Size: 204801}, external)
 	d, err = fri.DecodeDetails(details)
 	require.NoError(t, err)
@@ -34,11 +34,11 @@ func TestDetailsBorder(t *testing.T) {
 	require.ErrorIs(t, err, table.ErrCorrupt)
 
 	// The message that the stock engine wrote for a content of this size.
-	details, _ = fri.EncodeDetails(make([]byte, 229676))
+	details, _ = fri.EncodeDetails(make([]byte, 229676), "details.binpb")
 	require.Equal(t, "12130a0d64657461696c732e62696e706218ac820e", hex.EncodeToString(details))
 
 	// An index without transitions is inline and empty, which is not nothing.
-	details, _ = fri.EncodeDetails(nil)
+	details, _ = fri.EncodeDetails(nil, "details.binpb")
 	require.Equal(t, []byte{0x0a, 0x00}, details)
 	d, err = fri.DecodeDetails(details)
 	require.NoError(t, err)

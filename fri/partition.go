@@ -11,9 +11,6 @@ import (
 // label has 16 bits.
 const MaxPartitionDestinations = 1 << 16
 
-// LabelFileName is the name of a label file, in the directory of its map id.
-const LabelFileName = "stable_partition.lance"
-
 // PartitionRef says where the labels of a stable partition lie: in a file that is
 // written once, by the rewrite, and belongs to the transition as long as any version
 // of the table keeps that.

@@ -176,7 +176,7 @@ func TestBytesEqualStockEngine(t *testing.T) {
 			ours := rebuild(t, h)
 			require.Equal(t, c.IndexVersion[0], ours.IndexVersion())
 			require.Equal(t, c.content, ours.Encode())
-			details, external := fri.EncodeDetails(ours.Encode())
+			details, external := fri.EncodeDetails(ours.Encode(), "details.binpb")
 			require.Nil(t, external)
 			require.Equal(t, c.details, details)
 			n++

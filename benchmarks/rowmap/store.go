@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rehome-db/rehome/fri"
+	"github.com/rehome-db/rehome/lance/version"
 	"github.com/rehome-db/rehome/table"
 )
 
@@ -117,7 +118,7 @@ func writeHistory(compactions [][]Group, dir string) (Cost, error) {
 			return c, err
 		}
 		content = h.Encode()
-		details, external := fri.EncodeDetails(content)
+		details, external := fri.EncodeDetails(content, version.ReuseFile)
 		c.Build += start.elapsed()
 		c.Last = uint64(len(indexEntry(details)))
 		if external != nil {
@@ -137,7 +138,7 @@ func indexEntry(details []byte) []byte {
 	b = appendBytes(b, 3, []byte("__lance_frag_reuse"))
 	b = protowire.AppendVarint(protowire.AppendTag(b, 4, protowire.VarintType), 1)
 	b = appendBytes(b, 5, make([]byte, 18)) // of one fragment
-	b = appendBytes(b, 6, appendBytes(appendBytes(nil, 1, []byte(fri.DetailsTypeURL)), 2, details))
+	b = appendBytes(b, 6, appendBytes(appendBytes(nil, 1, []byte(version.ReuseTypeURL)), 2, details))
 	return protowire.AppendVarint(protowire.AppendTag(b, 8, protowire.VarintType), 1<<40)
 }
 

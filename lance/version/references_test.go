@@ -246,7 +246,7 @@ func TestReferencesOfAManifestThatIsNotUnderstoodAreRefused(t *testing.T) {
 			require.NoError(t, err)
 			return contentsWith(&tablepb.Manifest{}, &tablepb.IndexMetadata{
 				Uuid: uuidMessage(someUUID), Name: reuseIndexName, IndexVersion: proto.Int32(TaggedReuse),
-				IndexDetails: &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
+				IndexDetails: &anypb.Any{TypeUrl: ReuseTypeURL, Value: value},
 			})
 		},
 	} {

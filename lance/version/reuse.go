@@ -20,11 +20,13 @@ import (
 )
 
 const (
-	reuseTypeURL = "/lance.table.FragmentReuseIndexDetails"
+	// ReuseTypeURL is the type of the details of a fragment reuse index, in its entry.
+	ReuseTypeURL = "/lance.table.FragmentReuseIndexDetails"
 	// reuseInlineMax is the largest content that is kept in the manifest, which
 	// everybody reads at every version.
 	reuseInlineMax = 204_800
-	reuseFile      = "details.binpb"
+	// ReuseFile is the object of a larger content, in the index's own directory.
+	ReuseFile = "details.binpb"
 	// maxReuseSize bounds an external content: with one bit a row, some 16
 	// billion moved rows.
 	maxReuseSize = 2 << 30
@@ -52,7 +54,7 @@ func ReuseEntry(section *tablepb.IndexSection) *tablepb.IndexMetadata {
 
 func reuseDetails(ix *tablepb.IndexMetadata) (*tablepb.FragmentReuseIndexDetails, error) {
 	d := &tablepb.FragmentReuseIndexDetails{}
-	if url := ix.GetIndexDetails().GetTypeUrl(); url != reuseTypeURL {
+	if url := ix.GetIndexDetails().GetTypeUrl(); url != ReuseTypeURL {
 		return nil, table.Corruptf("fragment reuse index %s: its details are a %q", uuidOf(ix.GetUuid()), url)
 	}
 	if err := proto.Unmarshal(ix.GetIndexDetails().GetValue(), d); err != nil {
@@ -188,13 +190,13 @@ func (h *History) NewReuseEntry(ctx context.Context, base *Version, next *Applie
 	d := &tablepb.FragmentReuseIndexDetails{Content: &tablepb.FragmentReuseIndexDetails_Inline{Inline: up.Content}}
 	var wrote []table.Object
 	if len(up.Content) > reuseInlineMax {
-		name := path.Join(objects.IndicesDir, id.String(), reuseFile)
+		name := path.Join(objects.IndicesDir, id.String(), ReuseFile)
 		wrote = append(wrote, table.Object{Kind: table.ObjectReuseIndex, Path: name, Bytes: uint64(len(up.Content))})
 		if err := h.root.Store.Put(ctx, name, up.Content, store.WriteOptions{}); err != nil {
 			return nil, wrote, err
 		}
 		d.Content = &tablepb.FragmentReuseIndexDetails_External{External: &tablepb.ExternalFile{
-			Path: reuseFile, Size: uint64(len(up.Content)),
+			Path: ReuseFile, Size: uint64(len(up.Content)),
 		}}
 	}
 	value, err := proto.Marshal(d)
@@ -206,7 +208,7 @@ func (h *History) NewReuseEntry(ctx context.Context, base *Version, next *Applie
 		Name:           reuseIndexName,
 		DatasetVersion: base.Contents.Manifest.GetVersion(),
 		FragmentBitmap: manifest.CoverageBytes(coverage),
-		IndexDetails:   &anypb.Any{TypeUrl: reuseTypeURL, Value: value},
+		IndexDetails:   &anypb.Any{TypeUrl: ReuseTypeURL, Value: value},
 		IndexVersion:   proto.Int32(indexVersion),
 		CreatedAt:      proto.Uint64(uint64(now.UnixMilli())),
 	}, wrote, nil
