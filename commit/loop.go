@@ -61,6 +61,9 @@ type Loop struct {
 	Seen uint64
 	// MaxAttempts bounds the attempts. The default is [DefaultMaxAttempts].
 	MaxAttempts int
+	// Threads bounds the calls to the engine at a time, where there are many to make.
+	// The default is 8.
+	Threads int
 	// Sleep waits. The default is [Sleep].
 	Sleep func(context.Context, time.Duration) error
 	Hooks Hooks
@@ -142,6 +145,9 @@ func (l *Loop) ensureDefaults() {
 	}
 	if l.MaxAttempts == 0 {
 		l.MaxAttempts = DefaultMaxAttempts
+	}
+	if l.Threads == 0 {
+		l.Threads = 8
 	}
 	if l.Sleep == nil {
 		l.Sleep = Sleep

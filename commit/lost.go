@@ -72,8 +72,7 @@ func (l *Loop) lookAgain(ctx context.Context, p *table.Proposal, s *table.Snapsh
 	defer cancel()
 	objects := broughtIn(p, s)
 	gone := make([]bool, len(objects))
-	const atATime = 8
-	slots := make(chan struct{}, atATime)
+	slots := make(chan struct{}, l.Threads)
 	var wg sync.WaitGroup
 	for i, o := range objects {
 		slots <- struct{}{}

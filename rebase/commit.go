@@ -122,7 +122,7 @@ func Commit(ctx context.Context, e table.Engine, u Uncommitted, opts Options) (C
 	}
 	l := commit.Loop{
 		Engine: e, By: r.opts.By, Table: u.Table, ID: u.Transaction.ID, Sleep: opts.Sleep,
-		Seen: u.Transaction.ReadVersion, Fresh: opts.Fresh, MaxAttempts: opts.MaxAttempts, Hooks: opts.Hooks,
+		Seen: u.Transaction.ReadVersion, Fresh: opts.Fresh, MaxAttempts: opts.MaxAttempts, Threads: r.opts.Threads, Hooks: opts.Hooks,
 	}
 	r.unknown = l.Unknown
 	done, err := l.Commit(ctx, func(ctx context.Context, w commit.Window) (*table.Proposal, error) {
