@@ -55,10 +55,11 @@ func (o *CreateOptions) Validate() error {
 	return nil
 }
 
-// Create makes an empty table in a directory, as version 1, and opens it. That a
+// Create makes an empty table at a location, as version 1, and opens it. That a
 // table is there already is store.ErrExists.
 func Create(ctx context.Context, path string, columns *arrow.Schema, create CreateOptions, opts Options) (*Engine, error) {
-	s, err := openStore(path)
+	opts.EnsureDefaults()
+	s, err := opts.Schemes.Open(path)
 	if err != nil {
 		return nil, err
 	}

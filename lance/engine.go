@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/rehome-db/rehome/lance/cache"
@@ -28,9 +25,12 @@ const (
 
 // Options configures an [Engine]. The zero value is good.
 type Options struct {
+	// Schemes says which store a location is in. The default is store.LocalSchemes:
+	// paths and file:// URIs.
+	Schemes store.Schemes
 	// OpenBase opens the root of another table, by the absolute path or URI that
-	// a cloned table records for files that it shares. The default opens
-	// directories, if the table itself is in one.
+	// a cloned table records for files that it shares. The default asks
+	// Schemes, if the table's own store is a store.Place.
 	OpenBase func(root string) (store.Store, error)
 	// OpenFiles bounds how many data files stay open between reads. The default
 	// is 256.
@@ -47,6 +47,9 @@ type Options struct {
 
 // EnsureDefaults sets what is not set.
 func (o *Options) EnsureDefaults() {
+	if o.Schemes == nil {
+		o.Schemes = store.LocalSchemes()
+	}
 	if o.OpenFiles == 0 {
 		o.OpenFiles = 256
 	}
@@ -80,19 +83,20 @@ type Engine struct {
 	rows    *rows.Table
 }
 
-// Open opens the table in a directory, given as a path or a file:// URI. A place
+// Open opens the table at a location: a path, a file:// URI, or what else [Options.Schemes]
+// knows. A place
 // that holds no table is table.ErrNotTable. Nothing is read but the names of the
 // versions, so a table whose versions cannot be read can be opened.
 func Open(ctx context.Context, path string, opts Options) (*Engine, error) {
-	s, err := openStore(path)
+	opts.EnsureDefaults()
+	s, err := opts.Schemes.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	switch info, err := os.Stat(s.String()); {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("lance: there is no directory %s: %w", s, table.ErrNotTable)
-	case err == nil && !info.IsDir():
-		return nil, fmt.Errorf("lance: %s is a file, and a table is a directory: %w", s, table.ErrNotTable)
+	if p, ok := store.As[store.Place](s); ok {
+		if err := p.CheckRoot(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return OpenStore(ctx, s, opts)
 }
@@ -113,33 +117,14 @@ func OpenStore(ctx context.Context, s store.Store, opts Options) (*Engine, error
 	return e, nil
 }
 
-func openStore(path string) (store.Store, error) {
-	if strings.HasPrefix(path, "file://") {
-		u, err := url.Parse(path)
-		if err != nil {
-			return nil, fmt.Errorf("lance: %s is no file URI: %w", path, err)
-		}
-		if u.Host != "" && u.Host != "localhost" {
-			return nil, table.Unsupportedf("lance: %s names the host %q, and only files of this one can be opened", path, u.Host)
-		}
-		path = u.Path
-	} else if scheme, _, ok := strings.Cut(path, "://"); ok {
-		return nil, table.Unsupportedf("lance: %s: object stores of the kind %q are not supported, only directories", path, scheme)
-	}
-	if path == "" {
-		return nil, fmt.Errorf("lance: the path of the table is empty: %w", table.ErrNotTable)
-	}
-	return store.NewLocal(path)
-}
-
 func newEngine(s store.Store, opts Options) (*Engine, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
 	if opts.OpenBase == nil {
-		opts.OpenBase = openStore
-		if _, local := s.(*store.Local); !local {
+		opts.OpenBase = opts.Schemes.Open
+		if _, ok := store.As[store.Place](s); !ok {
 			opts.OpenBase = func(root string) (store.Store, error) {
 				return nil, table.Unsupportedf("lance: table %s shares files with %s, and nothing says how to open that", s, root)
 			}
