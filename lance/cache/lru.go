@@ -24,6 +24,8 @@ type lruItem[V any] struct {
 	cost  int64
 }
 
+// NewLRU returns an empty LRU of values that cost up to limit together. dropped, if not
+// nil, is called for each value that leaves.
 func NewLRU[V any](limit int64, dropped func(V)) *LRU[V] {
 	return &LRU[V]{max: limit, order: list.New(), items: map[string]*list.Element{}, dropped: dropped}
 }

@@ -20,6 +20,7 @@ type DataFile struct {
 	refs   atomic.Int32
 }
 
+// Retain adds a user of the file, who is to release it.
 func (f *DataFile) Retain() { f.refs.Add(1) }
 
 // Release lets go of the file. The error of closing a file that was only read

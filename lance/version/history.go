@@ -30,6 +30,7 @@ type Listing struct {
 	files    map[uint64]store.Info // the manifests, as they were listed
 }
 
+// Latest is the number of the latest version. There has to be one.
 func (l Listing) Latest() uint64 { return l.Versions[len(l.Versions)-1] }
 
 // List lists the versions. The hint file that engines leave beside them is of
@@ -57,6 +58,7 @@ func (h *History) List(ctx context.Context) (Listing, error) {
 	return l, nil
 }
 
+// NotTable is the error of a place that holds no versions, a table.ErrNotTable.
 func (h *History) NotTable() error {
 	return fmt.Errorf("lance: %s holds no Lance table: there is no manifest in %s: %w", h.root.Store, objects.VersionsDir, table.ErrNotTable)
 }
