@@ -8,10 +8,10 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// kind is what sort of thing a coordinate names.
+// kind is the sort of thing that a coordinate names.
 type kind uint8
 
-// The kinds of coordinate, by what they are told apart by.
+// The kinds of coordinate, grouped by the parts that identify one.
 const (
 	// lineage: the table's contents as a whole descend from those that were read.
 	lineage kind = iota
@@ -21,7 +21,7 @@ const (
 	fragmentSet
 	// columnSet: which columns there are.
 	columnSet
-	// insertedRows: which rows were added without a word about their keys.
+	// insertedRows: which rows were added without a claim about their keys.
 	insertedRows
 	// uniqueKeys: which rows were added as the first to have their key.
 	uniqueKeys
@@ -60,17 +60,16 @@ const (
 	basePath
 )
 
-// traits are what the rule and the messages have to know of a kind.
+// traits are what the rule and the messages need to know about a kind.
 type traits struct {
 	name string
 	// What a coordinate of the kind is told apart by.
 	byFragment, byField, byKey bool
-	// terminal: when a change loses over it, doing the work again will not help,
-	// because what it wanted was said about something that is no more, or because
-	// both sides named a value and nothing was computed.
+	// terminal: a change that conflicts here cannot succeed when it is done again. What
+	// it named no longer exists, or both sides set a value and neither computed it.
 	terminal bool
-	// shared: two parts that are written may be the same part (the same row dies
-	// twice), so that it takes a look at the rows to add them up.
+	// shared: two writers may write the same part (both delete one row), so the rows
+	// have to be compared before they are added up.
 	shared bool
 	// ended: how messages say that part was written, if not by "added to".
 	ended string
@@ -178,7 +177,7 @@ func (c coordinate) String() string {
 	return s
 }
 
-// compare orders coordinates, so that of several conflicts the same one is told.
+// compare orders coordinates, so that of several conflicts the same one is reported.
 func (c coordinate) compare(d coordinate) int {
 	return cmp.Or(cmp.Compare(c.Kind, d.Kind), cmp.Compare(c.Every, d.Every), cmp.Compare(c.Fragment, d.Fragment),
 		cmp.Compare(c.Field, d.Field), cmp.Compare(c.Map, d.Map), cmp.Compare(c.Key, d.Key))

@@ -13,26 +13,26 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// This file adds the rows that a change deletes to what others deleted. Deleting a
-// row twice is to delete it. But an update has read the row that it replaces, and
-// who deletes a row chose it by what it held: the same row deleted and updated, or
-// updated twice, is a conflict.
+// This file merges the rows that a change deletes with the rows that others deleted.
+// Two deletes of one row are one delete. But an update has read the row that it
+// replaces, and a delete chose its rows by their values: one row both deleted and
+// updated, or updated twice, is a conflict.
 //
-// That rows died at all shows in the vector that is to be replaced, which is read
-// anyway. Only if it does are the vectors that others left on the way looked at, to
-// tell who did it.
+// The vector to be replaced, which is read anyway, shows whether rows of the change
+// died. Only then are the vectors that others left in the window read, to find who
+// deleted them.
 
 // othersDelete is a delete or an update by somebody else, seen from one fragment.
 type othersDelete struct {
 	tx       table.Transaction
-	fragment table.Fragment // as it left it
-	removed  bool           // it left nothing of it
+	fragment table.Fragment // as the transaction left it
+	removed  bool           // the transaction removed the fragment
 	update   bool
 }
 
-// othersDeleted remembers what others deleted of the fragments that matter.
+// othersDeleted notes a delete or update of fragments that the change has rows of.
 func (r *rebasing) othersDeleted(tx table.Transaction, updated []table.Fragment, removed []table.FragmentID, update bool) {
-	tx.Operation = named(tx.Operation) // which may be large
+	tx.Operation = named(tx.Operation) // the whole may be large
 	for _, f := range updated {
 		if f.PhysicalRows > 0 && f.LiveRows() == 0 {
 			r.died[f.ID] = true
@@ -49,8 +49,8 @@ func (r *rebasing) othersDeleted(tx table.Transaction, updated []table.Fragment,
 	}
 }
 
-// settleDead takes the rows of a fragment that others deleted out of the change. s is
-// any version that vectors can be read with.
+// settleDead takes the dead rows of a fragment, which others deleted, out of the change.
+// s is any version that can read vectors.
 func (r *rebasing) settleDead(ctx context.Context, s *table.Snapshot, id table.FragmentID, dead *deletion.Vector) error {
 	hit := r.rows[id].Intersect(dead)
 	if hit.IsEmpty() {
@@ -66,7 +66,7 @@ func (r *rebasing) settleDead(ctx context.Context, s *table.Snapshot, id table.F
 		}
 	}
 	if r.updates() {
-		// Nobody is known to have done it, but it was done.
+		// No known transaction deleted the rows, but they are dead.
 		return r.conflictAt(s.Version, RowSet{id: hit}, "what this change updates is deleted")
 	}
 	r.merged += hit.Cardinality()
@@ -80,15 +80,15 @@ func (r *rebasing) updates() bool {
 	return ok
 }
 
-// inTheWay says whether any of ds makes a conflict if it hit a row of this change.
+// inTheWay says whether any of ds is a conflict if it deleted a row of this change.
 func (r *rebasing) inTheWay(ds []othersDelete) bool {
 	return len(ds) > 0 && (r.updates() || slices.ContainsFunc(ds, func(d othersDelete) bool { return d.update }))
 }
 
-// blame finds out who deleted rows, which are dead after the last of ds and were
-// alive before the first, and returns the conflict that this makes, if any. What is
-// dead stays dead, so the range is halved: one that is not in the way, or hit none of
-// the rows, is not looked into.
+// blame finds who deleted rows, and returns the conflict that this makes, if any. The
+// rows were alive before the first of ds and are dead after the last. Dead rows stay
+// dead, so blame halves the range; it skips a half that cannot conflict or deleted none
+// of the rows.
 func (r *rebasing) blame(ctx context.Context, s *table.Snapshot, ds []othersDelete, rows *deletion.Vector) error {
 	if rows.IsEmpty() || !r.inTheWay(ds) {
 		return nil
@@ -115,7 +115,7 @@ func (r *rebasing) blame(ctx context.Context, s *table.Snapshot, ds []othersDele
 	}
 }
 
-// deadAfter are those of the rows that were dead after somebody's delete.
+// deadAfter returns the rows that were dead after another's delete.
 func (r *rebasing) deadAfter(ctx context.Context, s *table.Snapshot, d othersDelete, rows *deletion.Vector) (*deletion.Vector, error) {
 	if d.removed {
 		return rows, nil
@@ -127,8 +127,8 @@ func (r *rebasing) deadAfter(ctx context.Context, s *table.Snapshot, d othersDel
 	return rows.Intersect(v), err
 }
 
-// settleBefore takes the rows out that others deleted in the window so far, of a
-// fragment that is gone or about to go.
+// settleBefore takes the rows that others deleted so far in the window out of the
+// change, for a fragment that is gone or about to go.
 func (r *rebasing) settleBefore(ctx context.Context, s *table.Snapshot, id table.FragmentID) error {
 	ds := r.deletes[id]
 	if len(ds) == 0 {
@@ -152,8 +152,8 @@ func (r *rebasing) readDeletions(ctx context.Context, s *table.Snapshot, f table
 	return commit.VectorOf(set), nil
 }
 
-// delete works out what becomes of the fragments that the rows are in, and stores
-// their vectors. Updated fragments are as in base, with the new vector.
+// delete deletes the change's rows: it returns the fragments of base that keep live
+// rows, with newly stored vectors, and the ids of those that keep none.
 func (r *rebasing) delete(ctx context.Context, base *table.Snapshot) (updated []table.Fragment, removed []table.FragmentID, err error) {
 	ids := r.rows.Fragments()
 	now, err := r.fragmentsNow(ctx, base, ids)
@@ -189,8 +189,8 @@ func (r *rebasing) delete(ctx context.Context, base *table.Snapshot) (updated []
 	return updated, removed, r.store(ctx, base, updated, vectors)
 }
 
-// fragmentsNow finds fragments in base. Of one that is gone every row must have been
-// deleted, and one that is there must be the one that was read.
+// fragmentsNow finds fragments in base. If one is gone, all rows in it must have been
+// deleted; one that is there must be the one that was read.
 func (r *rebasing) fragmentsNow(ctx context.Context, base *table.Snapshot, ids []table.FragmentID) (now []table.Fragment, err error) {
 	for _, id := range ids {
 		if f, ok := base.Fragment(id); ok {
@@ -210,8 +210,8 @@ func (r *rebasing) fragmentsNow(ctx context.Context, base *table.Snapshot, ids [
 	return now, nil
 }
 
-// store stores the vectors of fragments, which are parallel, and refers to them; nil
-// for those that keep theirs.
+// store stores the vectors, parallel to fragments, and makes the fragments refer to
+// them. A fragment with a nil vector keeps its own.
 func (r *rebasing) store(ctx context.Context, base *table.Snapshot, fragments []table.Fragment, vectors []*deletion.Vector) error {
 	err := r.each(ctx, len(fragments), func(ctx context.Context, i int) (err error) {
 		if vectors[i] != nil {
@@ -225,7 +225,7 @@ func (r *rebasing) store(ctx context.Context, base *table.Snapshot, fragments []
 	return nil
 }
 
-// each calls do for 0 to n-1, a few at a time.
+// each calls do for 0 to n-1, a few in parallel.
 func (r *rebasing) each(ctx context.Context, n int, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.opts.Threads)

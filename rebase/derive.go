@@ -7,15 +7,15 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// derived works the change of address out of the rewrite itself, as stock engines
-// commit it: with its old fragments as they were read, deletion vectors included,
-// and its new ones with their numbers of rows. If the rewrite kept the order of
-// rows, the k-th survivor is the k-th new row. That it did, that the transaction
-// names the vectors that were read, and the fragments in the order in which they
-// were, is not known. So every affected row is read at both addresses, and the
-// values have to be equal; if not, nothing is concluded.
+// derived derives the change of address from the rewrite itself, as stock engines
+// commit it: the old fragments as they were read, deletion vectors included, and the
+// new ones with their row counts. If the rewrite kept the order of rows, the k-th
+// survivor is the k-th new row. But the transaction may have changed the order, or may
+// name other vectors, or list the fragments in another order than they were read. So
+// derived reads every affected row at both addresses and compares the values; if any
+// differ, it has no answer.
 //
-// Rows that are equal in all columns cannot be told apart by that, nor by anybody
+// This cannot tell apart rows that are equal in all columns, and neither can anybody
 // who asks for rows by their values.
 func (r *rebasing) derived(ctx context.Context, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	before, after, err := r.around(ctx, tx, rows)
@@ -29,9 +29,9 @@ func (r *rebasing) derived(ctx context.Context, tx table.Transaction, g table.Re
 	return c, r.prove(ctx, before, after, c, rows)
 }
 
-// byRank is the change of address on the assumption that the rewrite kept the order.
-// Of the old fragments' vectors only those are read that rows lie in; of the others
-// the number of deleted rows is enough.
+// byRank returns the change of address on the assumption that the rewrite kept the
+// order. It reads the vectors of those old fragments only that rows lie in; for the
+// others the number of deleted rows is enough.
 func (r *rebasing) byRank(ctx context.Context, before, after *table.Snapshot, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	var out addressGroup
 	for _, f := range g.Old {

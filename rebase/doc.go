@@ -1,15 +1,15 @@
-// Package rebase decides what a change has to do about changes that others
-// committed before it, carries rows along where they moved, and commits changes: of
-// rows, and rewrites of fragments ([Commit]). It is the one road into a table.
+// Package rebase commits changes, both row changes and rewrites of fragments
+// ([Commit]). It decides whether a change conflicts with changes that others committed
+// before it, and follows rows that moved. It is the one road into a table.
 //
 // # Footprints
 //
-// A change touches things, and these have coordinates: whether a fragment is there,
-// which of its rows are deleted, the data of one column in one fragment, the
-// definition of a column, an entry of the configuration. The footprint of a
-// change says for each what it does there: requires (it was computed from it),
-// writesPart (it adds to it, or sets it whatever it was) or writes (it replaces
-// what it read). A region is many coordinates at once.
+// Everything that a change can touch has a coordinate: the existence of a fragment,
+// its deleted rows, the data of one column in one fragment, the definition of a
+// column, an entry of the configuration. The footprint of a change lists what it does
+// at each coordinate: requires (the change was computed from it), writesPart (it adds
+// to it, or sets it without reading it) or writes (it replaces what it read). A region
+// is many coordinates at once.
 //
 //	delete of row 3 in fragment 7           rewrite of fragments 7 and 8
 //	  requires    lineage                     requires  lineage
@@ -17,26 +17,25 @@
 //	  writesPart  deletion vector of 7        requires  deletion vector of 7, of 8
 //	  requires    data of every field in 7    requires  data of every field in 7, in 8
 //
-// There is one rule, for two claims on the same coordinate, mine being committed
-// and theirs committed already:
+// One rule judges two claims on the same coordinate; mine is being committed, theirs
+// is committed already:
 //
 //	mine \ theirs   requires   writesPart   writes
 //	requires        ok         conflict     conflict
 //	writesPart      ok         ok           conflict
 //	writes          ok         conflict     conflict
 //
-// Whether a conflict is retry or incompatible follows from what was met over:
-// work that was computed can be computed again; a value that was asked for, or a
-// table that was replaced as a whole, cannot. There is no list of which operations
-// get on with which. A new kind of operation needs a footprint, and that is all.
+// The coordinate decides whether a conflict is retry or incompatible: computed work
+// can be computed again; a value that the caller asked for, or work on a table that
+// was replaced as a whole, cannot. No list says which operations are compatible. A new
+// kind of operation needs a footprint and nothing else.
 //
 // # Rows
 //
-// Coordinates are coarse: the example above conflicts twice. But both sides know
-// exactly which rows they mean, and say so (claim.ByRow). Then the verdict is
-// relocate, and the rows decide: deletions add up, and are carried to where the
-// rows went. A delete does not make a compaction start again, nor the other way
-// round.
+// Coordinates are coarse: the example above conflicts twice. But both sides name
+// their rows exactly, and say so (claim.ByRow). Then the verdict is relocate, and the
+// rows decide: deletions add up, and follow the rows to their new addresses. A delete
+// never makes a compaction start again, nor a compaction a delete.
 //
 // # Worked example
 //
@@ -50,18 +49,18 @@
 //	died since          2                6 7 8 9
 //	written    A: 0 1 † 3 4 5 †     B: † † †
 //
-// Only what died since is carried, by its rank among the survivors at the read: k=2
-// and k=6 to 9. The first destination is published with rows 2 and 6 deleted, the
-// second with all of them. The rows that died are the difference of two deletion
-// vectors of each source, and follow the change of address that the compaction itself
-// makes ([ChangeOfAddress.Relocate]); what was dead at the read was not copied and
-// never appears.
+// The compaction carries only the rows that died since, by their rank among the
+// survivors at the read: k=2 and k=6 to 9. It publishes the first destination with
+// rows 2 and 6 deleted, the second with all of them. The rows that died are, for each
+// source, the difference of two deletion vectors; they follow the compaction's own
+// change of address ([ChangeOfAddress.Relocate]). Rows that were dead at the read were
+// not copied and never appear.
 //
 // # The other order
 //
-// The same compaction is committed first, and a delete that was computed before it
-// comes after it. It is about rows 4 and 7 of fragment 10, and rows 1 and 2 of
-// fragment 11, by the addresses that these had.
+// The same compaction is committed first, and then a delete that was computed before
+// it. The delete names rows 4 and 7 of fragment 10, and rows 1 and 2 of fragment 11,
+// by their old addresses.
 //
 //	read      10: 0 1 † 3 4 † 6 7    11: 0 1 2 3
 //	deletes               ×     ×          × ×
@@ -70,64 +69,63 @@
 //	written    A: 0 1 2 3 4 5 6     B: 0 1 2
 //	deletes             ×   ×          × ×           A: 3, 5   B: 0, 1
 //
-// The delete follows its rows ([ChangeOfAddress.Relocate]), adds them to whatever is
-// dead in A and B by now, and is committed. If it was an update, its new rows are in
+// The delete follows its rows ([ChangeOfAddress.Relocate]), adds them to the rows that
+// are dead in A and B by now, and is committed. The new rows of an update are in
 // fragments of their own, which nobody moved.
 //
-// Where the rows went is taken from a change of address that is at hand (a session
-// remembers those that it committed), from the fragment reuse index, from stable row
-// ids, or it is worked out from the committed rewrite, as above, and then proven: the
-// rows are read at both addresses and have to be equal. A rewrite that did not keep
-// the order is found out that way, and is a conflict; see follow.go.
+// The change of address comes from a session that remembers it, from the fragment
+// reuse index, from stable row ids, or from the committed rewrite, as above. The last
+// has to be proven: the rows are read at both addresses, and must be equal. This proof
+// finds a rewrite that did not keep the order, which is a conflict; see follow.go.
 //
 // # A change and its window
 //
-// A change is computed from one version and committed over another. What others did
-// in between, the window, is gone through oldest first, for each step may move rows
-// that a later one is about. A rebasing keeps the rows where they are by
-// then. For each transaction, footprints are compared; a conflict is the end. Rows are
-// followed through rewrites. What others deleted is only remembered, with the vectors
-// that they left: whether it hit a row of this change shows in the vector that is to
-// be replaced, and only if it did are the others read, to tell who it was.
+// A change is computed from one version and committed over another. The window is what
+// others committed in between. A rebasing goes through it oldest first, because each
+// step may move rows that a later one names, and keeps the current addresses of the
+// rows. For each transaction it compares footprints; a conflict ends it. It follows
+// rows through rewrites. It only notes the vectors that others' deletes left: the
+// vector to be replaced shows whether a row of this change died, and only then does
+// the rebasing read the noted ones, to find who deleted it.
 //
 //	mine \ theirs   deleted the row   updated the row
 //	delete          merged            conflict, retry
 //	update          conflict, retry   conflict, retry
 //
-// The proposal is made of the version that is being replaced: each fragment as it is
-// there, with the union of what is dead there and what is to be deleted; a fragment
-// without a live row left is removed; new fragments are numbered. If every row is dead
-// already and none is new, there is nothing to commit.
+// The proposal starts from the version being replaced. Each fragment's new vector is
+// the union of its dead rows there and the rows to delete; a fragment without a live
+// row is removed; new fragments get their ids. If every row is dead already and none
+// is new, there is nothing to commit.
 //
 // # Groups
 //
-// A rewrite is any number of [Group]s: fragments that were read together, which rows
-// were dead then, and what was written. Each is compared with the window by itself, so
-// that one which others are in the way of is lost and the rest is committed. Its
-// author decides at each attempt what only it knows: which groups an index forbids, what
-// indexes cover afterwards, whether the change of address is recorded ([Rewriting]).
-// Columns may have changed since files were written; one comparison says for new rows
-// and for groups whether the files can be read as columns of now (shape.go).
+// A rewrite is any number of [Group]s: the fragments that were read together, the rows
+// that were dead then, and the new fragments. Each group is compared with the window
+// by itself: one that conflicts is lost, and the rest is committed. At each attempt the
+// author of the rewrite decides what only it knows: which groups an index forbids, what
+// indexes cover afterwards, whether to record the change of address ([Rewriting]).
+// Columns may have changed since files were written; one comparison, for new rows and
+// for groups, says whether the files still fit the current columns (shape.go).
 //
 // # Files before words
 //
-// Columns can be rewritten where they lie, by transactions that say so and by ones that
-// do not. Whatever they say, a change is a conflict if a fragment that it has rows of
-// is not in the files any more that were read, or if a rewrite that moved the rows did
-// not copy those; see columns.go.
+// A transaction can rewrite columns in place without declaring it. Whatever it
+// declares, a change is a conflict if a fragment of its rows no longer has the files
+// that were read, or if a rewrite that moved the rows did not copy those files; see
+// columns.go.
 //
 // # Invariants
 //
-//   - Footprints are computed when they are compared, and never stored: what a
-//     change means is in the change.
-//   - What is not understood conflicts with everything, in both orders.
-//   - The order of two changes matters. What the earlier required it had.
-//   - A relocation never trusts itself: rows that came back, counts that do not
-//     add up, are errors. Nothing is derived without proof.
-//   - A deletion vector that is committed is the one in the version being replaced,
-//     and more. None that was read earlier is installed again.
-//   - What was written for a change is in the table or deleted, unless nobody can
-//     know whether it is in the table.
+//   - Footprints are computed when they are compared, and never stored: the change
+//     itself holds its meaning.
+//   - An unknown operation conflicts with everything, in both orders.
+//   - The order of two changes matters: the earlier one had all that it required.
+//   - A relocation is checked: rows that came back to life and counts that do not add
+//     up are errors. Nothing is derived without proof.
+//   - A committed deletion vector contains the one in the version being replaced. A
+//     vector that was read earlier is never installed again.
+//   - The objects of a change end in the table or deleted, unless nobody can know
+//     whether the change was committed.
 //
 // The verdicts for every ordered pair of operations are listed in
 // testdata/matrix.txt, and compared with those of the stock engine.

@@ -11,8 +11,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// This file follows rows through a rewrite that somebody committed. Where they went
-// is found out from the first of these that knows, and is the right one:
+// This file follows rows through a rewrite that somebody committed. It takes the change
+// of address from the first of these sources that has the right one:
 //
 //	given      a change of address that the caller brought, or the memory holds
 //	recorded   the transition in the fragment reuse index of the version that is
@@ -20,11 +20,11 @@ import (
 //	identity   stable row ids, where the table has them
 //	derived    from the rewrite itself, by rank, and proven: see derive.go
 //
-// The right one means that it has the sources and the destinations that the
-// transaction names. A fragment is rewritten once in its life, but after a restore
-// another rewrite of the same fragments may be on record.
+// The right one has the source and destination fragments that the transaction names. A
+// fragment is rewritten once in its life, but after a restore another rewrite of the
+// same fragments may be on record.
 
-// overRewrite takes along the rows that a rewrite moved.
+// overRewrite follows the change's rows through a rewrite.
 func (r *rebasing) overRewrite(ctx context.Context, base *table.Snapshot, tx table.Transaction, op table.Rewrite) error {
 	for _, g := range op.Groups {
 		rows := RowSet{}
@@ -62,7 +62,7 @@ func (r *rebasing) overRewrite(ctx context.Context, base *table.Snapshot, tx tab
 	return nil
 }
 
-// follow returns where rows of one group went. They were all alive when the rewrite
+// follow returns the new addresses of rows of one group. All were alive when the rewrite
 // was committed.
 func (r *rebasing) follow(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (RowSet, error) {
 	var why []string
@@ -85,7 +85,7 @@ func (r *rebasing) follow(ctx context.Context, base *table.Snapshot, tx table.Tr
 		case err == nil && dead.IsEmpty():
 			return moved, nil
 		case err == nil:
-			// They were alive by all that was committed.
+			// By all committed transactions they were alive.
 			why = append(why, fmt.Sprintf("%s: it left %s behind as dead", source.name, dead))
 		case errors.As(err, &no):
 			if no.reason != "" {
@@ -100,8 +100,8 @@ func (r *rebasing) follow(ctx context.Context, base *table.Snapshot, tx table.Tr
 	return nil, r.conflict(tx, retry, rows, "it moved what this change is about, and where to cannot be told ("+strings.Join(why, "; ")+")")
 }
 
-// unknownAddress says that a source does not know, and why; without a reason there
-// is no such source.
+// unknownAddress says that a source cannot tell where rows went, and why; without a
+// reason there is no such source.
 type unknownAddress struct{ reason string }
 
 func (e *unknownAddress) Error() string { return e.reason }
@@ -110,7 +110,7 @@ func unknownf(format string, args ...any) error {
 	return &unknownAddress{fmt.Sprintf(format, args...)}
 }
 
-// given looks for a change of address that the caller brought, or the memory.
+// given looks for a change of address from the caller or from the memory.
 func (r *rebasing) given(tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	known := r.opts.Addresses
 	if m := r.opts.Memory; m != nil {
@@ -182,8 +182,8 @@ func sameRewrite(g table.RewriteGroup, old, to []fri.Digest) error {
 	return nil
 }
 
-// recorded looks into the fragment reuse index, of the version being replaced and,
-// if it is not there (any more), of the one that the rewrite made.
+// recorded searches the fragment reuse index of the version being replaced and, if the
+// transition is not in it, that of the version that the rewrite made.
 func (r *rebasing) recorded(ctx context.Context, base *table.Snapshot, tx table.Transaction, g table.RewriteGroup, rows RowSet) (*ChangeOfAddress, error) {
 	c, err := r.recordedIn(ctx, base, g, rows)
 	if err == nil || base.Version == tx.Version {

@@ -15,8 +15,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// How much is held at a time, on each side: so many bytes as they are stored, and at
-// least and at most so many rows. Pages are decoded for each piece anew, so that many
+// The size of a piece that is held in memory, on each side: a number of stored bytes,
+// between a least and a most number of rows. Each piece decodes its pages anew, so many
 // rows are read in large pieces.
 const (
 	proofBytes             = 16 << 20
@@ -37,9 +37,9 @@ func proofPiece(s *table.Snapshot, rows RowSet) uint64 {
 	return min(max(proofBytes/each, proofRows), proofAtMost)
 }
 
-// prove reads the rows at their old addresses in before and at those that c gives
-// them in after, and compares them in all columns. It returns an unknownAddress if
-// some are not there, or not equal.
+// prove reads the rows at their old addresses in before, and at their new addresses
+// according to c in after, and compares all columns. It returns an unknownAddress if a
+// row is missing or differs.
 func (r *rebasing) prove(ctx context.Context, before, after *table.Snapshot, c *ChangeOfAddress, rows RowSet) error {
 	columns := sharedColumns(before.Schema, after.Schema)
 	if len(columns) == 0 {
@@ -160,7 +160,7 @@ func hasFloats(t arrow.DataType) bool {
 	return arrow.IsFloating(t.ID())
 }
 
-// fetched are rows that were asked for by a list of addresses, in pieces that ascend.
+// fetched are the rows at a list of addresses, in ascending pieces.
 type fetched struct{ pieces []piece }
 
 // piece is the rows at consecutive addresses of the list.
@@ -192,9 +192,9 @@ func (f *fetched) release() {
 	}
 }
 
-// fetch reads rows by address, which ascend. A row that cannot be read, because it is
-// dead and the engine reads only live ones, is left out. What was fetched is to be
-// released, also after an error.
+// fetch reads the rows at ascending addresses. It leaves out rows that are dead if the
+// engine reads only live ones. The caller releases what was fetched, also after an
+// error.
 func (f *fetched) fetch(ctx context.Context, e table.Engine, s *table.Snapshot, addrs []table.RowAddr, columns []string) error {
 	next := 0 // the first address that was not met yet
 	for b, err := range rowsAt(ctx, e, s, addrs, columns) {

@@ -12,13 +12,13 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// RowSet is a set of rows by their addresses: for each fragment the offsets of the
-// rows that are meant. It is what a change of rows deletes, and is plain data: its
-// JSON form is an object of base64-encoded portable Roaring bitmaps by fragment id.
+// RowSet is a set of row addresses: for each fragment, the offsets of its rows in the
+// set. It is plain data: its JSON form is an object of base64-encoded portable Roaring
+// bitmaps by fragment id.
 //
-// The vectors are immutable and may be shared; the map is changed by [RowSet.Add]
-// and [RowSet.AddAll] alone. A fragment with a nil or an empty vector has no rows in
-// the set. The nil RowSet is the empty set, for all methods but these two.
+// The vectors are immutable and may be shared; only [RowSet.Add] and [RowSet.AddAll]
+// change the map. A fragment with a nil or an empty vector has no rows in the set. The
+// nil RowSet is the empty set, for all methods but these two.
 type RowSet map[table.FragmentID]*deletion.Vector
 
 // Rows returns the set of the rows at the given addresses, in any order, duplicates

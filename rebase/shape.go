@@ -6,9 +6,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Shape is the columns of a schema, nested ones after the one that they are part of,
-// as far as data files care. Files hold columns by field id, so a name matters only
-// where values were given for it.
+// Shape is the columns of a schema as far as data files depend on them, each followed
+// by its nested columns. Files hold columns by field id, so a name matters only where
+// the caller gave values for it.
 type Shape []ShapeField
 
 // ShapeField is one column of a [Shape].
@@ -17,8 +17,8 @@ type ShapeField struct {
 	// Parent is the id of the column that it is part of, -1 for none.
 	Parent int32  `json:"parent"`
 	Name   string `json:"name,omitempty"`
-	// Type of a column with parts is what it is (a struct, a list): the names of the
-	// parts, which an Arrow type has in it, may change.
+	// Type of a nested column is only its kind (a struct, a list): the names of its
+	// parts, which an Arrow type contains, may change.
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 }
@@ -40,13 +40,13 @@ func shapeOf(out Shape, parent int32, fields []table.Field) Shape {
 	return out
 }
 
-// misfit says in words why files that were written for the columns of was cannot be
-// read as those of now; empty if they can. Columns may have been dropped, renamed and
-// moved, be nullable now, and others without data may have come.
+// misfit says in words why files that were written for the columns of was do not fit the
+// columns of now; empty if they do. Columns may have been dropped, renamed, moved or
+// made nullable, and columns without data may have been added.
 //
 // fresh says that the files hold values that somebody gave for columns by name. If
-// the name is that of another column by now, which is how formats change a type, these
-// values would be found no more. Rows that were only copied lose what everybody's lose.
+// another column has the name by now, as after a change of type, nobody would find these
+// values. Rows that were only copied lose no more than all other rows do.
 func (was Shape) misfit(now Shape, fresh bool) string {
 	type named struct {
 		parent int32

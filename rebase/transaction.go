@@ -11,27 +11,24 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// rebasing carries one uncommitted change from the version that it was
-// computed from over whatever others committed since, oldest first, and makes a
-// proposal of it. [Commit] runs it in a loop. It is for one change, and not safe for
-// concurrent use.
+// rebasing carries one uncommitted change over everything that others committed since
+// the version that it was computed from, oldest first, and makes a proposal of it.
+// [Commit] runs it in a loop. It is for one change, and not safe for concurrent use.
 type rebasing struct {
 	opts    Options
 	engine  table.Engine
 	u       Uncommitted
 	vectors commit.Vectors
 
-	// at is the version that the change was carried to, and rows are the affected
-	// rows there: where they are by now, without those of which it is known that
-	// others deleted them.
+	// at is the version that the change was carried to. rows are the affected rows at
+	// their addresses there, without those that others are known to have deleted.
 	at     uint64
 	rows   RowSet
 	merged uint64
-	// deletes are what others deleted, of the fragments that rows are in, oldest
-	// first.
+	// deletes are the deletes of others in the fragments of rows, oldest first.
 	deletes map[table.FragmentID][]othersDelete
-	// files are those that the fragments of rows must have, and filesOf the version
-	// that they are of, where it is not the read version. See columns.go.
+	// files are the data files that the fragments of rows must have. filesOf is the
+	// version that they are of, if it is not the read version. See columns.go.
 	files   map[table.FragmentID][]table.DataFile
 	filesOf map[table.FragmentID]uint64
 	// seen are the transactions of the window, without what they did.
@@ -46,8 +43,8 @@ type rebasing struct {
 	// loaded is the history of addresses of the version that it was last asked of.
 	loaded map[uint64]*fri.History
 
-	// groups are those that are not lost, lost the others, left what could not be
-	// deleted of them.
+	// groups are the groups that are not lost, lost the others; left are objects of
+	// lost groups that could not be deleted.
 	groups []*groupState
 	lost   []LostGroup
 	left   []table.Object
@@ -74,10 +71,9 @@ func newRebasing(e table.Engine, u Uncommitted, opts Options) (*rebasing, error)
 	}, nil
 }
 
-// overAll carries the change over transactions that others committed, up to the version
-// base: those of the versions since the last call, or since the read version. Ones
-// that were seen before are skipped. The error is a [*ConflictError] if that is
-// impossible; the change is then of no use any more.
+// overAll carries the change over the transactions of others since the last call, or
+// since the read version, up to the version base. It skips those that it has seen. If
+// one is in the way, the error is a [*ConflictError], and the change is lost.
 func (r *rebasing) overAll(ctx context.Context, base *table.Snapshot, transactions []table.Transaction) error {
 	for _, tx := range transactions {
 		if tx.Version <= r.at {
@@ -131,8 +127,8 @@ func (r *rebasing) over(ctx context.Context, base *table.Snapshot, tx table.Tran
 // rewrites says whether the change is a rewrite. Its groups are compared one by one.
 func (r *rebasing) rewrites() bool { return len(r.u.Groups) > 0 }
 
-// operation is what the change would do where its rows are by now, as far as a
-// footprint needs to know.
+// operation is the change's operation at the current addresses of its rows, as far as
+// a footprint needs it.
 func (r *rebasing) operation() table.Operation {
 	var updated []table.Fragment
 	for _, id := range r.rows.Fragments() {
@@ -155,7 +151,7 @@ func (r *rebasing) operation() table.Operation {
 	}
 }
 
-// named is an operation that has the name of another, and holds nothing.
+// named returns an empty operation with the name of another.
 func named(op table.Operation) table.Operation {
 	if op == nil {
 		return nil
@@ -172,13 +168,13 @@ func (r *rebasing) conflict(tx table.Transaction, v verdict, rows RowSet, reason
 	return &ConflictError{Table: r.u.Table, Version: tx.Version, Transaction: tx.ID, Operation: kind, Rows: rows, Reason: reason, verdict: v}
 }
 
-// conflictAt makes the error for a version in which something is not as it must be.
+// conflictAt makes the error for a version whose state rules the change out.
 func (r *rebasing) conflictAt(version uint64, rows RowSet, format string, args ...any) error {
 	return &ConflictError{Table: r.u.Table, Version: version, Rows: rows, Reason: fmt.Sprintf(format, args...), verdict: retry}
 }
 
-// compareKeys has the keys of rows that others inserted compared with those that
-// this change asserts to be new.
+// compareKeys has KeysClash compare the keys of rows that others inserted with the keys
+// that this change asserts to be new.
 func (r *rebasing) compareKeys(ctx context.Context, tx table.Transaction) error {
 	mine, ok := r.u.Transaction.Operation.(table.Update)
 	if !ok || len(mine.UniqueKeys) == 0 || r.opts.KeysClash == nil {
@@ -198,8 +194,8 @@ func (r *rebasing) compareKeys(ctx context.Context, tx table.Transaction) error 
 	if err != nil {
 		return err
 	}
-	// Formats number fragments as they commit: what the transaction says of their
-	// ids need not be final, but their files are theirs alone.
+	// Formats number fragments as they commit: the ids in the transaction need not be
+	// final, but each file belongs to one fragment only.
 	if added = withFilesOf(s, added); added == nil {
 		return r.conflict(tx, retry, nil, "it inserted rows that are not to be found, so that their keys cannot be compared")
 	}
@@ -234,8 +230,8 @@ func withFilesOf(s *table.Snapshot, fragments []table.Fragment) (out []table.Fra
 	return out
 }
 
-// load loads a version. One that is gone makes the change a conflict: what it would
-// have told cannot be known.
+// load loads a version. If the version is gone the error is a conflict: nothing else
+// can tell what it held.
 func (r *rebasing) load(ctx context.Context, version uint64) (*table.Snapshot, error) {
 	s, err := r.engine.Load(ctx, version)
 	switch {
@@ -247,11 +243,11 @@ func (r *rebasing) load(ctx context.Context, version uint64) (*table.Snapshot, e
 	return s, nil
 }
 
-// propose makes the change over the version that it was carried to. The current
-// deletion vectors are read and added to: a vector that was read earlier is never
-// installed again. Fragments that are left without a live row are removed. It
-// returns nil if there is nothing to do: every row is dead, and none is new. The
-// error is a [*ConflictError] if somebody updated a row that is to be deleted.
+// propose makes the proposal over the version that the change was carried to. It reads
+// the current deletion vectors and adds to them; it never installs a vector that was
+// read earlier. It removes fragments without a live row. It returns nil if every row is
+// dead already and none is new. The error is a [*ConflictError] if somebody updated a
+// row that the change deletes.
 func (r *rebasing) propose(ctx context.Context, base *table.Snapshot) (*table.Proposal, error) {
 	if base.Version != r.at {
 		return nil, fmt.Errorf("rebase: table %s: a proposal over version %d of a change that was carried to version %d", r.u.Table, base.Version, r.at)
@@ -313,8 +309,8 @@ func (r *rebasing) number(base *table.Snapshot, next table.FragmentID, fragments
 	return out, nil
 }
 
-// checkShape makes sure that the columns of new rows are still what they were when
-// these were written, if somebody changed columns.
+// checkShape checks, if somebody changed columns, that the files of the new rows still
+// fit the current ones.
 func (r *rebasing) checkShape(ctx context.Context, base *table.Snapshot) error {
 	if !r.reshaped || len(r.u.New) == 0 {
 		return nil
@@ -332,7 +328,7 @@ func (r *rebasing) checkShape(ctx context.Context, base *table.Snapshot) error {
 	return nil
 }
 
-// outcome is what the change does in a version, if it gets there.
+// outcome is the result if the proposal is committed as the given version.
 func (r *rebasing) outcome(version uint64) Committed {
 	out := Committed{
 		Table: r.u.Table, Version: version, ReadVersion: r.u.Transaction.ReadVersion,

@@ -9,11 +9,11 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// This file asks a translator where rows went. Few rows are asked for one by one. Of
-// many, the fragment's runs are gone through together with those of the rows, so that
-// the work is that of the runs however many rows are in them.
+// This file asks a translator where rows went. It translates few rows one by one. For
+// many it merges the runs of the fragment with the runs of the rows, so that the work
+// grows with the runs and not with the rows in them.
 
-// askEach is the number of rows of a fragment up to which each is asked for.
+// askEach is the largest number of rows of a fragment that are translated one by one.
 const askEach = 1 << 14
 
 // translated are the answers.
@@ -21,7 +21,7 @@ type translated struct {
 	moved, dead map[table.FragmentID]*deletion.Builder
 }
 
-// run takes down where n rows went, the first of which was at from.
+// run records where n rows from the address from on went.
 func (t *translated) run(from, to table.RowAddr, n uint64, dead bool) {
 	if t.moved == nil {
 		t.moved, t.dead = map[table.FragmentID]*deletion.Builder{}, map[table.FragmentID]*deletion.Builder{}
