@@ -79,15 +79,7 @@ func footprintOf(op table.Operation) *footprint {
 		f.writes(of(memWAL))
 		f.writes(of(memWALProgress))
 	case table.UpdateBases:
-		for _, b := range op.Bases {
-			if b.ID != 0 {
-				f.writes(keyed(baseID, strconv.FormatUint(uint64(b.ID), 10)))
-			}
-			if b.Name != "" {
-				f.writes(keyed(baseName, b.Name))
-			}
-			f.writes(keyed(basePath, b.Path))
-		}
+		f.addsBases(op.Bases)
 	case table.Clone:
 		// It makes another table and changes nothing in this one.
 	default:
@@ -118,6 +110,19 @@ func (f *footprint) adds(fragments []table.Fragment, unique []int32) {
 		f.writes(of(uniqueKeys))
 	case len(fragments) > 0:
 		f.writesPart(of(insertedRows))
+	}
+}
+
+// addsBases: a base is known by its number, its name and its path.
+func (f *footprint) addsBases(bases []table.Base) {
+	for _, b := range bases {
+		if b.ID != 0 {
+			f.writes(keyed(baseID, strconv.FormatUint(uint64(b.ID), 10)))
+		}
+		if b.Name != "" {
+			f.writes(keyed(baseName, b.Name))
+		}
+		f.writes(keyed(basePath, b.Path))
 	}
 }
 
