@@ -36,13 +36,13 @@ type Report struct {
 	BytesRead    uint64 `json:"bytes_read"`
 	BytesWritten uint64 `json:"bytes_written"`
 
-	// Trim is what Options.MaxTransitions led to; nil if the bound was not reached.
+	// Trim is the trim that Options.MaxTransitions caused; nil if there was none.
 	Trim *TrimReport `json:"trim,omitempty"`
 	// TrimError says why the trim failed. The compaction is committed all the same.
 	TrimError string `json:"trim_error,omitempty"`
 
-	// KeepsOrder says that a scan reads the rows in the order of the version that was
-	// read, if no group was lost and nothing appended meanwhile.
+	// KeepsOrder says that a scan reads the rows in the same order as in the version
+	// that was read, if no group was lost and nobody appended meanwhile.
 	KeepsOrder bool `json:"keeps_order"`
 
 	FRI      FRIReport       `json:"fri"`
@@ -92,11 +92,11 @@ func loadLatest(ctx context.Context, e table.Engine) (*table.Snapshot, error) {
 }
 
 // Compact plans the newest version, executes the tasks, several at a time, and
-// publishes the results. It either commits once or leaves the table as it was;
-// what it wrote in vain it deletes, and [commit.Leftovers] of the error names what could not
-// be deleted. Nothing to do is no error. A [table.ErrConflict] asks to
-// call it again. With a [*commit.LostError] it is committed, as the report says, and
-// some of what it wrote is gone.
+// publishes the results. It either commits once or leaves the table as it was. It
+// deletes the objects that it did not commit; [commit.Leftovers] of the error lists
+// those that it could not delete. Nothing to do is no error. After a
+// [table.ErrConflict], call Compact again. With a [*commit.LostError] the compaction is
+// committed, as the report says, and some of its objects are gone.
 func Compact(ctx context.Context, e table.Engine, opts Options) (Report, error) {
 	start := time.Now()
 	opts.EnsureDefaults()
@@ -169,9 +169,9 @@ func (r *Report) trim(ctx context.Context, e table.Engine, opts Options) {
 	r.Trim = &report
 }
 
-// cleanedUp looks at the error of a task that found an object missing. If the
-// newest version does not have what the tasks read any more, the object went with
-// the version that was read, and the table has no hole.
+// cleanedUp judges the error of a task that found an object missing. If the newest
+// version no longer has what the tasks read, a clean-up deleted the object with the
+// version that was read, and the table is whole.
 func cleanedUp(ctx context.Context, e table.Engine, tasks []Task, err error) error {
 	if !errors.Is(err, table.ErrNotFound) || ctx.Err() != nil {
 		return err
@@ -190,9 +190,8 @@ func cleanedUp(ctx context.Context, e table.Engine, tasks []Task, err error) err
 	return err
 }
 
-// startAgain makes a conflict of an error that comes of others' removing the
-// version that was read, or those since. What the error asked for is told and not
-// wrapped.
+// startAgain turns an error into a conflict, if others removed the version that was
+// read or one since. The conflict quotes the error and does not wrap it.
 func startAgain(err error) error {
 	conflict := table.Conflictf("old versions were cleaned up meanwhile; run again: %v", err)
 	if left := commit.Leftovers(err); len(left) > 0 {
@@ -222,8 +221,7 @@ func (r *Report) add(out Publication, results []Result) {
 	}
 }
 
-// executeAll executes all tasks or, if one fails, none: what the others wrote is
-// deleted then.
+// executeAll executes all tasks. If one fails, it deletes what the others wrote.
 func executeAll(ctx context.Context, e table.Engine, s *table.Snapshot, tasks []Task, opts Options) ([]Result, error) {
 	// All are asked about before any of them writes.
 	if rw, ok := table.As[table.Rewriter](e); ok {

@@ -8,11 +8,11 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// retarget replaces, in the coverage of m, the old fragments of every group that
-// m covers by the new ones. Of an old fragment that died since no row is anywhere,
-// so that it does not matter whether an index covers it. A group without new fragments, because no row of it
-// was left, is not replaced: the claim on the vanished fragments is then what
-// keeps readers from following the index's addresses into them.
+// retarget replaces, in the coverage of m, the old fragments of every group that m
+// covers by the new ones. An old fragment that died since has no row left, so it need
+// not be covered. A group without new fragments, because none of its rows was left,
+// keeps its old fragments in the coverage: readers drop the index's addresses in
+// vanished fragments only while the index claims them.
 func retarget(m table.IndexMeta, groups []rebase.Placed) (coverage []table.FragmentID, changed bool) {
 	coverage = slices.Clone(m.Coverage)
 	for _, g := range groups {
@@ -46,10 +46,10 @@ func fragmentIDs(fragments []table.Fragment) []table.FragmentID {
 	return ids
 }
 
-// straddles names an index of those that may be re-targeted and that covers some of
-// the group's fragments but not all, or returns "". Rows that such an index does not
-// hold would be claimed by it in the new fragments, or the reverse. Of the group's
-// fragments those that are present have to be covered; one that died may be.
+// straddles names an index that may be re-targeted and that covers some of the group's
+// fragments but not all, or returns "". In the new fragments such an index would claim
+// rows that it does not hold, or not claim rows that it holds. Only the fragments that
+// are present count; one that died may be covered or not.
 func straddles(indexes []table.IndexMeta, may func(table.IndexMeta) bool, group, present []table.FragmentID) string {
 	for _, m := range indexes {
 		if may(m) && covered(m, group) > 0 && covered(m, present) < len(present) {
@@ -59,8 +59,8 @@ func straddles(indexes []table.IndexMeta, may func(table.IndexMeta) bool, group,
 	return ""
 }
 
-// signature tells apart fragments that must not share a group: it is the set of
-// segments that cover the fragment, of those that may be re-targeted.
+// signature is the set of re-targetable segments that cover the fragment. Fragments of
+// different signatures must not share a group.
 func signature(indexes []table.IndexMeta, may func(table.IndexMeta) bool, id table.FragmentID) string {
 	var out []byte
 	for _, m := range indexes {

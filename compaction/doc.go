@@ -1,6 +1,6 @@
-// Package compaction merges the small fragments of a table, gets rid of deleted
-// rows, and publishes the result without getting in anybody's way. It drives any
-// engine that implements [table.Engine].
+// Package compaction merges the small fragments of a table, drops deleted rows, and
+// publishes the result without blocking other writers. It drives any engine that
+// implements [table.Engine].
 //
 // # Three steps
 //
@@ -22,43 +22,42 @@
 //
 // # Others go on writing
 //
-// A compaction reads one version and is committed over a later one. For every
-// attempt Publish loads the newest version and looks at each group afresh: may it
-// still replace its sources (rebase.go), which of the rows that it copied are dead
-// by now (relocate.go), under which ids, with which coverage of indexes, added to
-// which history of changes of address (propose.go)? Deletes and updates never cost
-// a group: the rows that died are published as deleted, at their new addresses. A
-// group that cannot be published, because its fragments were rewritten or its
-// columns replaced, is lost and its objects are deleted; the rest is published.
-// Nothing that depends on the version being replaced outlives the attempt.
+// A compaction reads one version and is committed over a later one. At every attempt
+// Publish loads the newest version and judges each group anew (package rebase): may it
+// still replace its sources, which of its rows have died since, which ids do the new
+// fragments get? Then it chooses the coverage of indexes and extends the history of
+// addresses (publish.go). Deletes and updates rarely cost a group: the rows that died
+// are published as deleted, at their new addresses; only a group without a live row is
+// lost. So is one whose fragments were rewritten or whose columns were replaced: its
+// objects are deleted, and the rest is published. Nothing that depends on the version
+// being replaced outlives the attempt.
 //
 // # Invariants
 //
 //   - A compaction changes no row and loses none: the new fragments of a group hold
 //     the rows that were alive in its sources, in order, when it was read.
-//   - Only Publish commits, and at most once, whatever answers get lost: its
-//     transaction is named after the executions that it publishes, and looked for
-//     before anything is concluded from an error.
-//   - Every object that was written is committed, deleted, or named by an error or
-//     report: [commit.Leftovers], Publication.Leftover. Nothing is deleted while a version
-//     that is not known yet might refer to it.
+//   - Only Publish commits the rewrite, and at most once, whatever answers get lost:
+//     its transaction is named after the executions that it publishes, and Publish looks
+//     for that name before it concludes anything from an error.
+//   - Every object that was written is committed, deleted, or listed in an error or
+//     report: [commit.Leftovers], Publication.Leftover. No object is deleted while an
+//     unknown version might refer to it.
 //   - The read version of a transaction is the oldest version that its tasks read.
-//   - Every survivor's old address can be translated by the history that was
-//     committed with it, if one was: it records what was alive when the task read,
-//     not what is alive at the commit.
-//   - Secondary indexes answer right afterwards; see policy.go for how, and for who
-//     reads them.
+//   - A history that is committed with the compaction translates every survivor's old
+//     address: it records the rows that were alive when the task read, not those that
+//     are alive at the commit.
+//   - Secondary indexes answer right afterwards; see policy.go.
 //   - Compacting twice in a row does nothing the second time.
 //
 // # Trimming
 //
-// Every commit with a fragment reuse index makes the history of addresses longer,
-// and readers pay for all of it. [Trim] drops what nothing needs any more. The rule is
-// package fri's ([fri.History.Trim]); what it has to know of the table, above all in
-// which version each transition was committed and what indexes covered before, is
-// found out here, from the versions that are there (trim_commits.go). Trim commits
-// as Publish does, by the same loop (package commit): it applies its rule to the version
-// being replaced, anew for each attempt.
+// Every commit with a fragment reuse index makes the history of addresses longer, and
+// readers pay for all of it. [Trim] drops the transitions that nothing needs any more.
+// The rule is package fri's ([fri.History.Trim]). It needs facts about the table, above
+// all the version in which each transition was committed and what indexes covered
+// before; this package finds them in the versions that exist (trim_commits.go). Trim
+// uses the same loop as Publish (package commit): at each attempt it applies the rule
+// to the version being replaced.
 //
 // # Errors
 //

@@ -18,15 +18,14 @@ import (
 // Result is what executing a task made: new fragments that no version refers to
 // yet. It is plain data, like [Task], and all that [Publish] needs to know.
 type Result struct {
-	// ID is this execution's own. Transactions are named after the executions
-	// that they publish, so that publishing the same results again finds out
-	// that they are published already.
+	// ID identifies this execution. Transactions are named after the executions that
+	// they publish, so that a second publication of the same results finds the first.
 	ID   string `json:"id"`
 	Task Task   `json:"task"`
 	// Deleted has, for each of the task's sources, the rows that were dead when
-	// the task read it: a portable Roaring bitmap of offsets, nil if none. It is
-	// kept by value because what was dead then is what the change of address is
-	// computed from, and the stored vector may be gone when that is done.
+	// the task read it: a portable Roaring bitmap of offsets, nil if none. It is a
+	// copy because Publish computes the change of address from these rows, and the
+	// stored vector may be gone by then.
 	Deleted [][]byte `json:"deleted"`
 	// Fragments are the new fragments, in the order of their rows.
 	Fragments []table.NewFragment `json:"fragments"`
@@ -39,14 +38,14 @@ type Result struct {
 
 // Execute rewrites the task's fragments and commits nothing. Until the result is
 // published or discarded the objects that it names belong to the caller; see
-// [Discard]. If Execute fails or ctx ends, it deletes what it wrote, also then,
-// and [commit.Leftovers] of the error names what it could not delete.
+// [Discard]. If Execute fails or ctx ends, it deletes what it wrote; [commit.Leftovers]
+// of the error lists what it could not delete.
 //
 // A task whose version is gone, or shows other fragments than the task names, is
 // [table.ErrTerminal]: plan again. A task with data that the engine cannot
 // rewrite is [table.ErrUnsupported], before anything is written.
 //
-// Of opts it uses Events: everything that decides what is written is in the task.
+// It uses only the Events of opts: the task holds all other options.
 func Execute(ctx context.Context, e table.Engine, t Task, opts Options) (Result, error) {
 	opts.EnsureDefaults()
 	if err := t.validate(); err != nil {
@@ -62,9 +61,8 @@ func Execute(ctx context.Context, e table.Engine, t Task, opts Options) (Result,
 	return execute(ctx, e, s, t, opts.Events, newMeter(opts.Events, []Task{t}))
 }
 
-// Discard deletes what a result names, for a result that will not be published.
-// It must not be published any more after that.
-// Of opts it uses Events.
+// Discard deletes the objects of a result that will not be published. The caller must
+// not publish the result afterwards. It uses only the Events of opts.
 func Discard(ctx context.Context, e table.Engine, r Result, opts Options) error {
 	opts.EnsureDefaults()
 	return discard(ctx, e, r.Objects, opts.Events)
@@ -142,7 +140,7 @@ func (r Result) Group() (rebase.Group, error) {
 	return g, nil
 }
 
-// write makes the new fragments, by the engine's own means if it has any.
+// write writes the new fragments, by the engine's [table.Rewriter] if it has one.
 func write(ctx context.Context, e table.Engine, s *table.Snapshot, t Task, m *meter) (table.Written, error) {
 	progress := m.task(t)
 	opts := table.WriteOptions{
@@ -181,8 +179,8 @@ func counted(rows iter.Seq2[table.Batch, error], p *taskMeter) iter.Seq2[table.B
 	}
 }
 
-// checkWritten makes sure, before anything is published, that the engine wrote as
-// many rows as there were and named the files it wrote them to.
+// checkWritten checks, before anything is published, that the engine wrote as many rows
+// as it read and named the files that it wrote.
 func checkWritten(t Task, w table.Written) error {
 	named := map[string]bool{}
 	for _, o := range w.Objects {

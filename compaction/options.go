@@ -89,9 +89,9 @@ type Options struct {
 	// it a table of large values would be merged again and again. It is kept on
 	// average, not exactly. The default is 16 GiB.
 	MaxBytesPerFile uint64
-	// DeletionThreshold is the share of deleted rows above which (not at which) a
-	// fragment is rewritten for their sake alone, even a full one. 1 turns
-	// this off, and more is refused. The default is 0.1.
+	// DeletionThreshold is a share of deleted rows. A fragment with a larger share is
+	// rewritten for that alone, even a full one. 1 turns this off, and more is
+	// refused. The default is 0.1.
 	DeletionThreshold float64
 	// AnyDeletion makes a single deleted row enough, whatever DeletionThreshold is. The
 	// default is false.
@@ -106,16 +106,15 @@ type Options struct {
 	// MaxSourceFragments bounds the number of fragments that one run takes. The
 	// default is no bound.
 	MaxSourceFragments int
-	// MaxTransitions bounds the fragment reuse index: a compaction that adds to it
-	// and leaves it with more transitions than these trims it in a commit of its own,
-	// of those older than the newest so many that nothing needs. Addresses outside the
-	// table stay translatable over the newest. Less than 0 means never. The default
-	// is 1000.
+	// MaxTransitions bounds the fragment reuse index. If a compaction adds to it and
+	// leaves more transitions than this, it trims the index in a separate commit: it
+	// drops older transitions that nothing needs, and always keeps the newest
+	// MaxTransitions, over which addresses held outside the table stay translatable.
+	// Less than 0 means never. The default is 1000.
 	MaxTransitions int
-	// KeepOrder leaves alone what cannot be rewritten without changing the order in
-	// which a scan reads the rows of the version that is planned: everything but the
-	// end of the table. Rows that others append while the compaction is under way are
-	// scanned before the rewritten ones even so. The default is false.
+	// KeepOrder keeps the order in which a scan reads the rows of the planned version:
+	// only the end of the table is rewritten. Even so a scan reads rows that others
+	// append during the compaction before the rewritten ones. The default is false.
 	KeepOrder bool
 	// ExcludeFragments are left alone. The default is none.
 	ExcludeFragments []table.FragmentID
@@ -144,7 +143,7 @@ type Options struct {
 	// it from the engine, a caller of [Plan] from [table.AdvisedReusePolicy]. The
 	// default is table.ReuseAlways.
 	Advice table.ReusePolicy
-	// Force publishes also what some reader is known to answer wrongly. The
+	// Force publishes even if some reader is known to answer wrongly then. The
 	// default is false.
 	Force bool
 

@@ -21,8 +21,8 @@ type Planned struct {
 	// Decision is how the table's indexes would fare.
 	Decision Decision `json:"decision"`
 	// KeepsOrder says that a scan reads the rows in the same order before and after.
-	// It does not if something stays that comes after what is rewritten: new fragments
-	// come last.
+	// New fragments come last, so the order changes if a fragment after a rewritten one
+	// stays.
 	KeepsOrder bool `json:"keeps_order"`
 	// Kept says why each of the other fragments stays as it is.
 	Kept []Kept `json:"kept"`
@@ -62,18 +62,18 @@ const worthwhile = 3.0 / 4
 // rows that are much larger than the rest.
 const aboveAverage = 1.5
 
-// Plan chooses what to compact in s. It is pure: the snapshot is all it looks at.
+// Plan chooses what to compact in s. It is pure: it reads nothing but the snapshot.
 //
 // A fragment is a candidate because too many of its rows are deleted, or because
-// it is small: fewer physical rows than the target, and fewer bytes. Candidates
-// are grouped with their neighbours, where neighbours are those that are next to
-// each other once the fragments that stay are left out: new fragments go to the
-// end of the table, so that a full one between two small ones does not keep them
-// apart. So a scan may read the rows in another order afterwards: [Planned].KeepsOrder
-// says whether it does, and [Options].KeepOrder gives up what would change it. When
-// indexes can be read through a fragment reuse index, or hold stable row ids, only
-// candidates that the same ones cover share a group. A group is worth its while if it
-// holds a candidate of the first kind or becomes a quarter fewer fragments.
+// it is small: fewer physical rows than the target, and fewer bytes. Plan groups
+// candidates with their neighbours. Two candidates are neighbours if no other candidate
+// lies between them: new fragments go to the end of the table, so a full fragment
+// between two small ones does not keep them apart. A scan may therefore read the rows in
+// another order afterwards: [Planned].KeepsOrder tells, and with
+// [Options].KeepOrder Plan leaves out what would change it. When indexes can be read
+// through a fragment reuse index, or hold stable row ids, candidates share a group only
+// if the same indexes cover them. A group is worth rewriting if it holds a candidate of
+// the first kind or saves a quarter of its fragments.
 //
 // Groups are cut so that compacting twice in a row finds nothing to do the second
 // time: every group but the last is cut where its rows fill a whole number of
@@ -295,8 +295,8 @@ func (p *planner) last(members candidates) (group, bool) {
 	g := group{members: members, sum: s, maxRows: p.opts.TargetRows, maxBytes: p.maxBytes(1)}
 	// Files that are full by bytes are closed by rows all the same, at the number
 	// of rows that has so many bytes on average: writers differ in how they
-	// estimate bytes, and one that closes files too early would make files that
-	// are small again, for ever.
+	// estimate bytes, and one that closes files too early would always make
+	// small files again.
 	if perFile := float64(p.opts.MaxBytesPerFile) * float64(s.rows) / float64(s.bytes); perFile < float64(g.maxRows) {
 		g.maxRows = max(1, uint64(math.Ceil(perFile)))
 	}

@@ -9,17 +9,16 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// A compaction moves rows, and every secondary index that covers them holds their
-// old addresses. There are three ways to keep all answers right without
-// rewriting index files, and which of them is right depends on the table, and on who
-// reads it.
+// A compaction moves rows, and every secondary index that covers them holds their old
+// addresses. Three policies keep all answers right without rewriting index files; the
+// table and its readers decide which of them is right.
 //
-// Leave. No index is touched. It goes on claiming fragments that are gone, which
-// is what makes readers drop the addresses that point there, and the rewritten
-// rows, claimed by no index, are scanned. Right for every kind of index and with
-// every reader known; the cost is the scan, until the index is rebuilt. Coverage
-// must not be "cleaned up" on the way: some readers drop stale addresses only as
-// long as the fragment that vanished is still claimed.
+// Leave. The commit touches no index. Each goes on claiming fragments that are gone,
+// which makes readers drop the addresses that point there; no index claims the
+// rewritten rows, so readers scan them. This is right for every kind of index and with
+// every known reader; it costs the scan, until the index is rebuilt. Coverage must not
+// be "cleaned up" on the way: some readers drop stale addresses only as long as the
+// index claims the fragment that vanished.
 //
 // Through. The commit carries a fragment reuse index, and the indexes that can
 // be read through it are re-targeted: old fragments out of their coverage, new
@@ -29,23 +28,23 @@ import (
 // altogether, because it applies to the table and not to one index. An index must
 // cover all of a group's fragments or none: the new fragments hold rows of all.
 //
-// A table may carry a fragment reuse index already and a later compaction choose
-// leave, which rewrites a destination of an earlier transition without recording
-// it. That is right, too. An index that reads through the earlier transition
-// translates its addresses to the fragment that is now gone; it claims that
-// fragment (readers re-target coverage by the same transition that translates the
-// addresses) and so the argument for leave applies unchanged. An index that does
-// not claim the fragment, because it is masked, is not asked about it. The
-// recorded history stays as it is: a transition more would be needed only by who
-// wants those addresses followed further, and that is what through is for.
+// If a table carries a fragment reuse index already, a later compaction may choose
+// leave, and rewrite a destination of an earlier transition without recording it. That
+// is right, too. An index that reads through the earlier transition translates its
+// addresses to the fragment that is now gone. It claims that fragment (readers
+// re-target coverage by the transition that translates the addresses), so the argument
+// for leave applies unchanged. An index that does not claim the fragment, because it is
+// masked, is not asked about it. The recorded history stays as it is: another
+// transition would only serve readers that follow those addresses further, and for
+// them there is through.
 //
-// Retarget. Where rows have stable ids, indexes hold those, which do not move, and
-// the new fragments need only be claimed in the place of the old ones. Nothing else
-// is right there: a fragment reuse index would be taken for a translation of ids, and
-// with the old claims left alone some reader finds rows both in a vector index and by
-// scanning them. As with through, an index must cover all of a group or nothing. A
-// kind that holds addresses even so (table.IndexMeta.ByAddress) gives up what was
-// rewritten, and the rows are scanned.
+// Retarget. Where rows have stable ids, indexes hold the ids, which do not change; the
+// commit only makes them claim the new fragments instead of the old ones. No other
+// policy is right there: readers would translate ids by a fragment reuse index, and if
+// the old claims stayed, some reader would find rows twice, in a vector index and by a
+// scan. As with through, an index must cover all of a group or nothing. A kind that
+// holds addresses even so (table.IndexMeta.ByAddress) gives up the rewritten fragments,
+// and their rows are scanned.
 
 // Action is what a commit does to one index.
 type Action string
@@ -83,8 +82,8 @@ type Decision struct {
 	// PublishFRI says that the commit carries a fragment reuse index.
 	PublishFRI bool   `json:"publish_fri"`
 	Reason     string `json:"reason"`
-	// Forced says that some reader is known to answer wrongly and that the caller
-	// wanted it all the same.
+	// Forced says that some reader is known to answer wrongly, and that the caller
+	// accepted this (Options.Force).
 	Forced bool `json:"forced,omitempty"`
 	// Indexes has an entry for each segment that indexes data.
 	Indexes []IndexDecision `json:"indexes"`
@@ -111,15 +110,16 @@ type rule struct {
 	policy  IndexPolicy
 	publish bool
 	reason  string
-	// over is what speaks against it, empty for nothing: it is then refused, or forced.
+	// over is the objection to the policy, empty for none. With one the policy needs
+	// Options.Force, or is refused.
 	over func(situation) string
 }
 
 func (t situation) inTheWay() string { return t.obstacle }
 
-// leftBehind speaks against a fragment reuse index beside indexes that are left alone.
-// Readers re-target coverage by every transition they find, so that what was left is
-// then read through, also by the kinds that must be masked.
+// leftBehind is the objection to a fragment reuse index beside indexes that are left
+// alone. Readers re-target coverage by every transition that they find, so they would
+// read those indexes through it, also the kinds that must be masked.
 const leftBehind = "with a fragment reuse index an untouched index is read through it, whatever its kind (use index policy through, or publish no fragment reuse index)"
 
 // rules are the policy for tables whose indexes hold addresses. The first that applies
@@ -290,8 +290,8 @@ func (d Decision) of(m table.IndexMeta, groups [][]table.FragmentID) IndexDecisi
 	}
 	switch {
 	case d.Policy == IndexThrough && !readsThrough(m):
-		// Also when it covers nothing that is rewritten now: what its files hold
-		// from before is not known here, and a mask costs only speed.
+		// Also when it covers nothing that is rewritten now: its files may hold older
+		// addresses, and a mask costs only speed.
 		out.Action = ActionMasked
 		out.Reason = "some readers answer wrongly from this kind behind a fragment reuse index, so it claims nothing until it is rebuilt"
 	case d.Policy == IndexRetarget && touched && m.ByAddress && m.CoverageKnown:

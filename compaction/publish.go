@@ -27,18 +27,17 @@ type Publication struct {
 // of a compaction that changes the table. Of opts it uses MaxAttempts, Threads and Events;
 // what the commit contains was decided by the options that the tasks carry.
 //
-// It is [rebase.Commit] of what the tasks rewrote: rows that were deleted or updated
-// since are carried along, groups over which others did something else (rewrote the
-// fragments, replaced or added columns) are lost, which deletes what was written for
-// them, and the others are published. If none is left the error is a
-// [*rebase.ConflictError]. Whatever the error, the results' objects are deleted, with
-// one exception: on [table.ErrAmbiguousCommit] the compaction may be committed or
-// not, and nothing was deleted. Publishing the same results again then finds out.
-// A [*commit.LostError] comes with what was published: it was committed, and some of
-// its objects were gone right after that.
+// It calls [rebase.Commit] with the tasks' groups. Deletions and updates since the read
+// are carried to the new fragments. A group whose fragments others rewrote, or whose
+// columns they replaced or added to, is lost and its objects are deleted; the other
+// groups are published. If none is left the error is a [*rebase.ConflictError]. On every
+// error Publish deletes the results' objects, with two exceptions. After
+// [table.ErrAmbiguousCommit] the compaction may be committed, and nothing was deleted:
+// publish the same results again to find out. With a [*commit.LostError] the compaction
+// is committed, as the publication says, and some of its objects were gone right after.
 //
-// Publish also recognises results that it has published before and reports that.
-// It takes possession of the results: they must not be used for anything else.
+// Publish recognises results that it has published before, and reports that. It owns
+// the results: the caller must not use them for anything else.
 func Publish(ctx context.Context, e table.Engine, results []Result, opts Options) (Publication, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
@@ -47,8 +46,8 @@ func Publish(ctx context.Context, e table.Engine, results []Result, opts Options
 	return publish(ctx, e, results, opts, false)
 }
 
-// publish is Publish. If the results are fresh, nobody can have published them
-// before, and what cannot be looked up any more need not be.
+// publish is Publish. If the results are fresh, nobody can have published them before,
+// and publish need not look for their transaction in removed versions.
 func publish(ctx context.Context, e table.Engine, results []Result, opts Options, fresh bool) (Publication, error) {
 	u, damaged, err := uncommitted(results)
 	if err != nil {

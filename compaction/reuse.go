@@ -19,19 +19,19 @@ type indexView struct {
 	obstacle string
 }
 
-// EffectiveIndexes returns the snapshot's indexes with the coverage that readers
-// see: as stored, and followed through the table's fragment reuse index. One that
-// is of a kind to come is not followed.
+// EffectiveIndexes returns the snapshot's indexes with the coverage that readers see:
+// the stored coverage, translated by the table's fragment reuse index. It does not
+// translate by a fragment reuse index of an unknown kind.
 func EffectiveIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) ([]table.IndexMeta, error) {
 	v, err := viewIndexes(ctx, e, s)
 	return v.indexes, err
 }
 
 // viewIndexes reads the snapshot's fragment reuse index, if it has one, and
-// applies it to the coverage of the indexes. Readers do that, too: an index of a
-// table that others compacted may claim, as stored, fragments that were rewritten
-// long ago, and as read the ones that came of them. Planning by what is stored
-// would form groups that an index covers in part.
+// applies it to the coverage of the indexes, as readers do. In a table that others
+// compacted, an index's stored coverage may name fragments that were rewritten long
+// ago, where readers see their destinations. A plan by stored coverage would form
+// groups that an index covers in part.
 func viewIndexes(ctx context.Context, e table.Engine, s *table.Snapshot) (indexView, error) {
 	v := indexView{indexes: s.Indexes}
 	if s.Reuse == nil {

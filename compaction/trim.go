@@ -14,10 +14,10 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// TrimOptions says what a trim leaves for readers that nobody knows of. Indexes
-// are known, and what they need is kept without asking. Who holds row addresses
-// outside the table (an index beside it, a job that read a version and comes back
-// to its rows) has to be planned for.
+// TrimOptions says what a trim keeps for unknown readers. A trim always keeps what the
+// table's indexes need. It does not know who holds row addresses outside the table (an
+// index beside it, a job that read a version and returns to its rows); the options
+// provide for them.
 type TrimOptions struct {
 	// RetainVersions keeps the row addresses of so many versions before the
 	// latest translatable. The default is 0.
@@ -113,11 +113,11 @@ type TrimTransition struct {
 // commits nothing. Only metadata is read and written; an object that holds the
 // replaced history stays, for the older versions that refer to it.
 //
-// The rule is applied to the version that is being replaced, at every attempt. So
-// a transition that a compaction added meanwhile is judged like the others, one
-// that another trim dropped stays dropped, and an index that was built meanwhile is
-// seen. An index whose build began before a compaction and is committed after the
-// trim is not; engines refuse such a commit, because its fragments are gone.
+// At every attempt Trim applies the rule to the version being replaced. So it judges a
+// transition that a compaction added meanwhile like the others, does not bring back one
+// that another trim dropped, and sees an index that was built meanwhile. It cannot see
+// an index whose build began before a compaction and is committed after the trim;
+// engines refuse such a commit, because its fragments are gone.
 //
 // The error is a table.ErrUnsupported if this release does not understand all of
 // the history, and a table.ErrAmbiguousCommit if nobody can tell whether the trim
