@@ -12,9 +12,9 @@ import (
 
 // Append adds rows at the end of the table. It holds one batch at a time.
 //
-// The rows are read and written once, for the columns that the table has then: what
-// others do to the table's rows before it is committed is no conflict, and a conflict
-// (over its columns, for example) is an error at once.
+// Append reads and writes the rows once, for the columns that the table has then.
+// Changes of the table's rows by others are no conflict. A conflict (over columns, for
+// example) is an error at once, because the rows cannot be read again.
 type Append struct {
 	// Rows are the rows to be added, in batches that have the same columns of the
 	// table, in any order: all of them or some. Those that they do not have are null

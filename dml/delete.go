@@ -9,8 +9,8 @@ import (
 // Delete deletes the rows that a predicate matches. It reads the columns that the
 // predicate looks at, and holds the set of the rows. It writes no data.
 //
-// Rows that others delete before it is committed are no conflict, and rows that a
-// compaction moves are followed; if a row is updated the rows are looked for again.
+// Rows that others delete before the commit are no conflict, and rows that a compaction
+// moves are followed. If somebody updates one of the rows, the delete is computed again.
 type Delete struct {
 	// Where says which rows; [All] of them, if that is meant. It has no default.
 	Where Predicate

@@ -15,7 +15,7 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Stats are the rows that a change is about. It is plain data.
+// Stats counts the rows that a change affects. It is plain data.
 type Stats struct {
 	// Matched are the rows of the table that the condition or a source row picked.
 	Matched uint64 `json:"matched"`
@@ -29,7 +29,7 @@ type Stats struct {
 	SkippedDuplicates uint64 `json:"skipped_duplicates"`
 }
 
-// Options are how a change is computed and committed. The zero value is right for most.
+// Options say how to compute and commit a change. The zero value suits most callers.
 type Options struct {
 	// MaxAttempts bounds how often the change is computed: it is computed again when
 	// others changed the same rows meanwhile. The default is 10.
@@ -37,8 +37,8 @@ type Options struct {
 	// Properties are stored with the transaction, for people and tools. The default
 	// is none.
 	Properties map[string]string
-	// Memory is where the changes of address of compactions are remembered. The
-	// default is the engine's, if it has one.
+	// Memory stores the changes of address of compactions. The default is the
+	// engine's, if it has one.
 	Memory rebase.Memory
 	// Threads bounds the fragments in which rows are looked for at a time. The default
 	// is GOMAXPROCS.
@@ -80,8 +80,8 @@ type Result struct {
 	Stats
 	// Committed is false if there was nothing to change: no version was made.
 	Committed bool `json:"committed"`
-	// Version is the version that holds the change or, if nothing was to be changed,
-	// the one that says so.
+	// Version is the version that holds the change or, if there was nothing to
+	// change, a version in which that is so.
 	Version uint64 `json:"version"`
 	// ReadVersion is the version that the change was computed from in the end.
 	ReadVersion uint64 `json:"read_version"`
@@ -128,10 +128,10 @@ type computed struct {
 
 func (c computed) nothing() bool { return c.change.Affected.IsEmpty() && len(c.change.New) == 0 }
 
-// Execute computes a change from the newest version and commits it, in one commit, and
-// does so again if others changed the same rows meanwhile. If there is nothing to
-// change nothing is committed. On an error nothing that was written is left, but for a
-// [table.ErrAmbiguousCommit].
+// Execute computes a change from the newest version and commits it, in one commit. If
+// others changed the same rows meanwhile, it does both again. If there is nothing to
+// change it commits nothing. On an error it deletes what it wrote, except after a
+// [table.ErrAmbiguousCommit] or a [*commit.LostError].
 func Execute(ctx context.Context, e table.Engine, c Change, opts Options) (Result, error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
@@ -161,10 +161,9 @@ func Execute(ctx context.Context, e table.Engine, c Change, opts Options) (Resul
 // than a lost commit.
 var backoff = commit.Backoff{Every: 1, Most: 16}
 
-// Compute computes a change from s and writes the new rows, and commits nothing: the
-// change that is returned is for [rebase.Commit]. If there is nothing to change it
-// writes nothing and the change is empty. On an error nothing that was written is left.
-// Of opts it uses Threads and Events.
+// Compute computes a change from s, writes the new rows, and returns the change for
+// [rebase.Commit]. If there is nothing to change it writes nothing and the change is
+// empty. On an error it deletes what it wrote. Of opts it uses Threads and Events.
 func Compute(ctx context.Context, e table.Engine, s *table.Snapshot, c Change, opts Options) (rebase.Uncommitted, Stats, error) {
 	out, err := computeFrom(ctx, reader{engine: e, snapshot: s}, c, opts)
 	return out.change, out.stats, err
@@ -188,8 +187,8 @@ func computeFrom(ctx context.Context, r reader, c Change, opts Options) (compute
 	return computeOnce(ctx, r, opts, cc)
 }
 
-// again says whether computing the change anew can help. A conflict that is terminal
-// is about what the change asks for.
+// again says whether computing the change anew can help. It cannot after a terminal
+// conflict: the change refers to something that no longer exists.
 func again(err error) bool {
 	return table.Classify(err) == table.OutcomeRetryable && !errors.Is(err, table.ErrTerminal) && !errors.Is(err, table.ErrAmbiguousCommit)
 }
@@ -222,9 +221,9 @@ func attempt(ctx context.Context, e table.Engine, opts Options, cc computer) (Re
 	}, nil
 }
 
-// removedMeanwhile looks at the error of a computation. If it found something missing,
-// and the version that it read was removed, the object went with the version: that is
-// no damage, and computing the change from the newest version can succeed.
+// removedMeanwhile judges the error of a computation that found an object missing. If a
+// clean-up removed the version that was read, the object went with it: the table is not
+// damaged, and computing the change from the newest version can succeed.
 func removedMeanwhile(ctx context.Context, e table.Engine, s *table.Snapshot, err error) error {
 	if !errors.Is(err, table.ErrCorrupt) && !errors.Is(err, table.ErrNotFound) {
 		return err

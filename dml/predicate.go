@@ -13,9 +13,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Predicate says which rows a change is about. Implementations are safe for
-// concurrent use. Package sqlexpr makes them out of SQL text, [PredicateFunc] out of
-// a Go function.
+// Predicate selects the rows of a change. Implementations are safe for concurrent use.
+// Package sqlexpr makes them from SQL text, [PredicateFunc] from a Go function.
 type Predicate interface {
 	// Columns returns the top-level columns that Matches looks at, every one once.
 	// It is where a predicate is checked against a schema: a column that s does not
@@ -27,8 +26,8 @@ type Predicate interface {
 	Matches(ctx context.Context, rec arrow.RecordBatch) (*array.Boolean, error)
 }
 
-// Decider is implemented by a Predicate that can tell that it is the same for every
-// row, whatever the rows hold. Then none is read to find out. It is optional.
+// Decider is implemented by a Predicate that may have the same result for every row,
+// whatever the rows hold. Then no row is read to evaluate it. It is optional.
 type Decider interface {
 	// Decide says whether every row matches or none does, and whether that is so for
 	// all rows of s. It is asked after Columns.

@@ -88,8 +88,8 @@ type NewFragment struct {
 	PhysicalRows uint64     `json:"physical_rows"`
 	Files        []DataFile `json:"files"`
 	// Kept are the identities of the fragment's first rows, in a table with stable
-	// row ids: those that were taken over from rows which the same change deletes.
-	// The rows after them are new, and get theirs at commit.
+	// row ids. The same change deletes the rows that had them. The rows after these are
+	// new, and get their ids at commit.
 	Kept []RowIdentity `json:"kept,omitempty"`
 }
 
@@ -165,8 +165,8 @@ type DeletionStore interface {
 	// checks them: all below f.PhysicalRows, as many as recorded. A vector that s
 	// refers to and that is not there is ErrCorrupt.
 	ReadDeletions(ctx context.Context, s *Snapshot, f Fragment) (OffsetSet, error)
-	// WriteDeletions stores a complete deletion vector for the fragment id, which
-	// readVersion is the newest version its contents account for. Every call
+	// WriteDeletions stores a complete deletion vector for the fragment id.
+	// readVersion is the newest version that the vector accounts for. Every call
 	// makes a new object.
 	WriteDeletions(ctx context.Context, id FragmentID, readVersion uint64, deleted OffsetSet) (DeletionRef, error)
 }
@@ -181,11 +181,11 @@ type Committer interface {
 	// itself made (transaction file, external reuse index) are deleted, unless
 	// the outcome is unknown.
 	//
-	// In a table with stable row ids the engine gives the rows of added fragments
-	// theirs. Rows that a Rewrite moved keep what they had, by the rewrite's groups;
-	// the first rows of any other fragment have the identities in Fragment.Kept, and
-	// all others are new. A kept identity is that of a row which lives in Base and
-	// which the change deletes; if no live row has it, that is ErrConflict.
+	// In a table with stable row ids the engine assigns ids to the rows of added
+	// fragments. Rows that a Rewrite moved keep their ids, by the rewrite's groups. In
+	// any other fragment the first rows take the identities in Fragment.Kept, and the
+	// rest get new ids. A kept identity must belong to a live row of Base that the
+	// change deletes; if no live row has it, Commit returns ErrConflict.
 	//
 	// The engine refuses, before it writes, a change that breaks the model: an
 	// id that was used before, a fragment to remove that is not there, a file
@@ -203,7 +203,7 @@ type Committer interface {
 type ObjectStore interface {
 	// Stat returns the object's size, or ErrNotFound.
 	Stat(ctx context.Context, o Object) (uint64, error)
-	// Delete removes the object; that it is gone already is no error. Only ever
-	// called with objects that the caller made and that no version refers to.
+	// Delete removes the object; a missing object is no error. Callers delete only
+	// objects that they made and that no version refers to.
 	Delete(ctx context.Context, o Object) error
 }

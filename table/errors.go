@@ -9,8 +9,8 @@ import (
 // The sentinels. Test for them with errors.Is; messages name the table, the
 // version, and the fragment, column or file.
 var (
-	// ErrConflict: somebody else's commit makes this one impossible as it
-	// stands; doing the work again from the current version can succeed.
+	// ErrConflict: another's commit rules this one out; the same work, done again
+	// from the current version, can succeed.
 	ErrConflict = errors.New("conflict")
 	// ErrVersionTaken is returned by Committer.Commit when another writer
 	// published the version number first. Nothing was published; load the
@@ -18,8 +18,8 @@ var (
 	ErrVersionTaken = fmt.Errorf("version taken: %w", ErrConflict)
 	// ErrAmbiguousCommit is returned by Committer.Commit when it cannot know
 	// whether the version was published (an error after the final write was
-	// sent). Nothing may be deleted until the transaction's id was looked for in
-	// the versions since.
+	// sent). Before it deletes anything, the caller looks for the transaction's id
+	// in the versions since.
 	ErrAmbiguousCommit = errors.New("commit outcome unknown")
 	// ErrCorrupt: bytes that break the format's rules. Retrying cannot help.
 	ErrCorrupt = errors.New("corrupt")

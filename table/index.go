@@ -62,8 +62,8 @@ type IndexMeta struct {
 	// DatasetVersion is the version whose rows the index was built from.
 	DatasetVersion uint64
 	// Coverage lists, ascending, the fragments whose rows the index claims to
-	// hold. It may name fragments that are gone. Meaningless unless
-	// CoverageKnown: then nothing may be concluded from it.
+	// hold. It may name fragments that are gone. Without CoverageKnown it means
+	// nothing.
 	Coverage      []FragmentID
 	CoverageKnown bool
 	// System marks bookkeeping entries that index no data (the fragment reuse
@@ -71,8 +71,8 @@ type IndexMeta struct {
 	System bool
 	// Reuse is how readers treat the index behind a fragment reuse index.
 	Reuse ReuseSupport
-	// ByAddress says that the index holds row addresses, for all that is known, also in
-	// a table with stable row ids, whose other indexes hold those.
+	// ByAddress says that the index holds row addresses, or may hold them, even in a
+	// table with stable row ids, where other indexes hold ids.
 	ByAddress bool
 	// Handle is the engine's own.
 	Handle any

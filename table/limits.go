@@ -7,9 +7,9 @@ import "math"
 // versions in signed integers.
 const MaxVersion = math.MaxInt64
 
-// CheckSuccessor says why nothing can be committed over s: its version is the last that
-// there can be, so that the next would never be seen, or would be another sort of
-// version. It is asked before anything is written. The error is ErrUnsupported.
+// CheckSuccessor returns an error if nothing can be committed over s: s is the last
+// possible version, and the next number would be invisible or mean another sort of
+// version. Call it before anything is written. The error is ErrUnsupported.
 func (s *Snapshot) CheckSuccessor() error {
 	if s.Version < MaxVersion {
 		return nil
@@ -17,9 +17,9 @@ func (s *Snapshot) CheckSuccessor() error {
 	return Unsupportedf("table %s: version %d is the last that a table can have, and no change can be committed over it; write the rows into a new table", s.Table, s.Version)
 }
 
-// CheckNewFragments says why no fragment can be added to s: every id was given out. It
-// is asked before rows are written; how many ids are left is checked when it is known
-// how many fragments there are. The error is ErrUnsupported.
+// CheckNewFragments returns an error if no fragment can be added to s, because every id
+// was given out. Call it before rows are written; whether enough ids are left is checked
+// later, when the number of fragments is known. The error is ErrUnsupported.
 func (s *Snapshot) CheckNewFragments() error {
 	if s.NextFragmentID <= MaxFragmentID {
 		return nil

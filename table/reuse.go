@@ -1,7 +1,6 @@
 package table
 
-// ReusePolicy says when a compaction should publish a fragment reuse index if its
-// caller does not say.
+// ReusePolicy says when a compaction publishes a fragment reuse index by default.
 type ReusePolicy int
 
 const (

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// RowTaker is implemented by an engine that gets at single rows without reading the
-// fragments that they are in. It is optional; [RowReader] does the same, slowly.
+// RowTaker is implemented by an engine that reads single rows without reading their
+// whole fragments. It is optional; [RowReader] does the same, slowly.
 type RowTaker interface {
 	// Take yields the rows at addrs, which ascend strictly, in that order, with the
 	// given top-level columns (none: all, in schema order). Unlike RowReader it also

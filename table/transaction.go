@@ -1,8 +1,8 @@
 package table
 
-// Transaction is a committed (or proposed) change as other writers see it: what
-// was done, against which version. Engines keep it so that concurrent writers can
-// decide whether they conflict.
+// Transaction is a committed (or proposed) change as other writers see it: what it
+// did, and from which version it was computed. Engines store it so that concurrent
+// writers can decide whether they conflict.
 type Transaction struct {
 	// ID is unique to the attempt's owner, kept over its retries; it is how a
 	// writer recognises its own commit after an ambiguous failure.
@@ -46,8 +46,8 @@ type Update struct {
 	New            []Fragment
 	InPlace        bool
 	ModifiedFields []int32
-	// UniqueKeys are the fields whose values the inserted rows are asserted to be
-	// the first to have; none if nothing is asserted.
+	// UniqueKeys are the fields of the key that the inserted rows are asserted to be
+	// the first to have; none if the update asserts nothing.
 	UniqueKeys []int32
 }
 
@@ -70,8 +70,8 @@ type CreateIndex struct {
 // ReserveFragments raises the fragment id counter.
 type ReserveFragments struct{ Count uint32 }
 
-// Merge adds columns: it replaces the schema, and every fragment by one that has
-// files more.
+// Merge adds columns: it replaces the schema, and every fragment by one with
+// additional files.
 type Merge struct{ Fragments []Fragment }
 
 // Project replaces the schema: columns were dropped, renamed or given another
@@ -136,8 +136,8 @@ type Base struct {
 // Clone begins a table that refers to the files of another.
 type Clone struct{}
 
-// Unknown is any operation without a type above, by the name that the format
-// gives it. Everything conflicts with it that does not know better.
+// Unknown is any operation without a type above, by the name that the format gives
+// it. Every other change conflicts with it.
 type Unknown struct{ Name string }
 
 // Kind implements Operation.
