@@ -1,12 +1,12 @@
-// Package fri is the fragment reuse index: how a row is found after the fragment
-// that it lay in was rewritten.
+// Package fri is the fragment reuse index: it finds a row after its fragment was
+// rewritten.
 //
-// A compaction gives every surviving row a new address. A secondary index whose
-// files hold the old ones, or a concurrent delete that is about to commit, needs
-// the new ones. The fragment reuse index answers without a map: it stores, for
-// each rewrite, which rows of the old fragments survived, as a bitmap, and the
-// sizes of old and new fragments. Because a compaction keeps the order of rows,
-// that is enough: the k-th survivor is the k-th new row.
+// A compaction gives every surviving row a new address. A secondary index whose files
+// hold the old addresses, or a concurrent delete that is about to commit, needs the new
+// ones. The fragment reuse index stores no map: for each rewrite it stores a bitmap of
+// the rows of the old fragments that survived, and the sizes of old and new fragments.
+// A compaction keeps the order of rows, so this is enough: the k-th survivor is the
+// k-th new row.
 //
 // # Terms
 //
@@ -38,9 +38,8 @@
 //	Translate(99:0)   unaffected, nothing rewrote fragment 99
 //	Translate(10:8)   unaffected, fragment 10 never had such a row
 //
-// If fragment 200 was rewritten too, the answer 200:8 is asked again of the
-// transition that did it, and so on: "deleted" ends the walk, a fragment that
-// nothing rewrote ends it as well.
+// If fragment 200 was rewritten too, the transition that rewrote it translates 200:8
+// further, and so on. The walk ends at "deleted", or at a fragment that nothing rewrote.
 //
 // # Invariants
 //
@@ -54,12 +53,12 @@
 //     transition.
 //   - Address 0 (fragment 0, row 0) is a row. No address and no fragment id below
 //     2^32-1 stands for anything else.
-//   - What is taken out of a history ([History.Trim]) was needed by nobody: no index
-//     whose data is older than the rewrite and touched it, no reader that was to be
-//     kept in mind, and no older transition that stays and leads on through it.
-//   - Histories and transitions are immutable. Adding a commit makes a new history,
-//     and it is made from the history of the version that is being replaced, again
-//     for each attempt, so that no commit drops another's transitions.
+//   - [History.Trim] drops a transition only if nobody needs it: no index that is older
+//     than the rewrite and held rows of it, no reader that the caller names, and no older
+//     transition that stays and leads on through it. Damaged ones can be dropped anyway.
+//   - Histories and transitions are immutable. Every commit attempt makes a new history
+//     from the history of the version that it replaces, so no commit drops another's
+//     transitions.
 //
 // # Making one
 //
@@ -70,13 +69,12 @@
 //
 // # Asking
 //
-// [History.Translate] answers for one address. A [Translator] holds what it decoded
-// for as long as it lives, says what is wrong where an answer cannot be had, and
+// [History.Translate] answers for one address. A [Translator] keeps what it decoded for
+// as long as it lives, returns an error that says why an address has no answer, and
 // translates slices in place: [Translator.TranslateBatch] in any order,
-// [Translator.TranslateSorted] along runs. [History.Runs] yields what became of all
-// rows of a fragment. All of them compose the rewrites that a row went through, as
-// they go. A [Cache] is a bounded cache for the decoded parts of many histories,
-// which it finds by content.
+// [Translator.TranslateSorted] along runs. [History.Runs] yields what became of all rows
+// of a fragment. All of them compose the rewrites that a row went through. A [Cache] is
+// a bounded cache for the decoded parts of many histories; its keys are the content.
 //
 // # What it costs
 //

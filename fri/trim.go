@@ -8,11 +8,10 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// A history grows with every compaction and costs whoever reads it. A transition
-// may go once nothing holds an address from before it. What decides that is the
-// age of an index's data, never its coverage alone: readers re-target coverage
-// without touching the files, so that an index that claims today's fragments may
-// still store the addresses of long ago.
+// A history grows with every compaction, and every reader pays for it. A transition may
+// be dropped once nothing holds an address from before it. The age of an index's data
+// decides this, never its coverage alone: readers re-target coverage without touching
+// the files, so an index that claims today's fragments may still store old addresses.
 
 // Trimming is what has to be known of a table to trim its history.
 type Trimming struct {
@@ -109,8 +108,9 @@ func (n Need) String() string {
 //   - no older transition is kept whose rows went on through it: the addresses that
 //     the older one leads to would end in a fragment that is gone.
 //
-// What is not known counts as a need: see [History.Needs]. An incomplete history
-// is not trimmed (table.ErrUnsupported), because what it skipped may need anything.
+// An unknown fact counts as a need: see [History.Needs]. Trim refuses an incomplete
+// history (table.ErrUnsupported), because the parts that it does not understand may need
+// anything.
 func (h *History) Trim(t Trimming) (kept *History, dropped []int, err error) {
 	needs, err := h.Needs(t)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // MemoryKey names a rewrite: the table as its snapshots name it, and the id of the
 // transaction that committed the rewrite. Both are immutable, so what is remembered
-// under a key is right for ever.
+// under a key always stays right.
 type MemoryKey struct{ Table, Transaction string }
 
 // Memory remembers changes of address, so that whoever meets a rewrite in the same

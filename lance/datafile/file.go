@@ -150,7 +150,7 @@ func (f *File) readColumns(m *metadataReader, foot footer) error {
 	if err != nil {
 		return err
 	}
-	// Columns that share bytes could make little metadata take for ever.
+	// If columns share bytes, a little metadata could take unbounded time.
 	total := uint64(0)
 	for _, s := range at {
 		if total += s.size; total > uint64(f.size) {

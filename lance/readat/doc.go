@@ -1,5 +1,5 @@
 // Package readat reads parts of files that may be far away. [ReaderAt] is io.ReaderAt
-// under a context: a read that waits for a network, or for ever, ends when its caller no
+// under a context: a read that waits for a network, or hangs, ends when its caller no
 // longer wants it.
 //
 // # Example

@@ -72,7 +72,7 @@ func (l *Local) Open(ctx context.Context, name string) (File, error) {
 		return nil, err
 	}
 	now := time.Now()
-	// A FIFO without a writer, or a device, would make a plain open wait for ever.
+	// A plain open of a FIFO without a writer, or of a device, may never return.
 	f, err := os.OpenFile(p, os.O_RDONLY|openNonBlocking, 0)
 	if err != nil {
 		return nil, openError(p, name, err)
