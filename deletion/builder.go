@@ -2,25 +2,25 @@ package deletion
 
 import "github.com/RoaringBitmap/roaring/v2"
 
-// Builder makes a [Vector] of offsets as they are found, mostly in ascending order:
-// offsets that follow each other are one run from the start, so that what it holds
-// does not grow with the offsets that were added, but with the runs of them, and to a
-// bit an offset at most. The zero Builder is empty and ready to use. It is not safe
-// for concurrent use.
+// Builder makes a [Vector] of offsets that are added mostly in ascending order. It joins
+// consecutive offsets into runs at once, so its memory grows with the runs and not with
+// the offsets, and is at most a bit for each offset. The zero Builder is empty and ready
+// to use. It is not safe for concurrent use.
 type Builder struct {
 	// start and end are the run that is being added to.
 	start, end uint64
 	// rows are offsets of short runs, to be added together.
 	rows []uint32
-	// recent is what was added last, and done, in its smallest form, what before.
+	// recent has what was added last; done has what was added before, in its smallest
+	// form.
 	recent, done *roaring.Bitmap
 	// unsettled is the number of times that recent was added to.
 	unsettled int
 }
 
 const (
-	// A range is merged into all that its 65536 offsets have already, so that many
-	// short ones cost the square of their number. Those are added row by row.
+	// To add a range costs a merge with its whole block of 65536 offsets, so many short
+	// ranges cost the square of their number. Short ones are added row by row.
 	shortRun, heldRows = 1024, 4096
 	// settleAfter bounds the containers of recent, which take up to 8 KiB each.
 	settleAfter = 256

@@ -44,8 +44,8 @@ func (e Encoding) String() string {
 }
 
 const (
-	// smallestArrow is a size below which no Arrow file with a row in it lies: the
-	// container alone takes more.
+	// smallestArrow is less than the size of any Arrow file with a row: the container
+	// alone takes more.
 	smallestArrow = 512
 	// fewRows is the number of rows for each 65536 up to which a list of them may be
 	// smaller than a bitmap, which has a container for each 65536.
@@ -116,8 +116,8 @@ func DecodeBitmap(data []byte, physicalRows uint64) (v *Vector, err error) {
 	if shape.Cardinality > 0 && uint64(shape.Max) >= physicalRows {
 		return nil, corruptf("deletion: bitmap: offset %d is deleted in a fragment of %d rows", shape.Max, physicalRows)
 	}
-	// The check leaves the library nothing to stumble over; should it, that is
-	// this file's problem and not the process's.
+	// The check leaves the library nothing to fail on. If it panics even so, this
+	// file is refused and the process goes on.
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = nil, corruptf("deletion: bitmap: %v", p)

@@ -25,9 +25,9 @@ func (v *Vector) bitmap() *roaring.Bitmap {
 	return v.bits
 }
 
-// compact makes a Vector of bits that nobody else has. Long runs are kept as runs, so
-// that a set takes memory by its runs and at most a bit for each offset up to its
-// largest, however it came about.
+// compact makes a Vector of bits that nobody else holds. It keeps long runs as runs, so
+// the memory of a set grows with its runs, and is at most a bit for each offset up to the
+// largest.
 func compact(bits *roaring.Bitmap) *Vector {
 	bits.RunOptimize()
 	return &Vector{bits: bits}
@@ -166,9 +166,9 @@ func (v *Vector) Difference(w *Vector) *Vector {
 // Intersects says whether v and w share an offset.
 func (v *Vector) Intersects(w *Vector) bool { return v.bitmap().Intersects(w.bitmap()) }
 
-// Validate checks the set against its fragment: every offset below physicalRows
-// and, unless recorded is 0, exactly recorded of them. Formats write 0 where they
-// did not count. The error wraps [ErrCorrupt].
+// Validate checks the set against its fragment: every offset is below physicalRows and,
+// unless recorded is 0, the set has recorded offsets. Formats write 0 if they did not
+// count. The error wraps [ErrCorrupt].
 func (v *Vector) Validate(physicalRows, recorded uint64) error {
 	if m, ok := v.Max(); ok && uint64(m) >= physicalRows {
 		return corruptf("deletion: offset %d is deleted in a fragment of %d rows", m, physicalRows)

@@ -36,8 +36,8 @@ type Contents struct {
 	Transaction []byte
 }
 
-// Decode reads a manifest file and checks it. What is wrong with it is ErrCorrupt;
-// a container version that is not known is ErrUnsupported.
+// Decode reads a manifest file and checks it. A broken rule is ErrCorrupt; an unknown
+// container version is ErrUnsupported.
 func Decode(data []byte) (*Contents, error) {
 	if len(data) < footerSize+prefixSize {
 		return nil, table.Corruptf("manifest: %d bytes are too few for a manifest file: truncated", len(data))
@@ -113,8 +113,8 @@ func section(data []byte, pos uint64, what string) ([]byte, error) {
 func (c *Contents) Encode() ([]byte, error) {
 	var out []byte
 	m := c.Manifest
-	// A position of the file that this one replaces would be followed by a reader
-	// of Lance 14 and end anywhere. Every reader finds the transaction without it.
+	// Lance 14 would follow a position left over from the replaced file, and end
+	// anywhere. Every reader finds the transaction without it.
 	m.IndexSection, m.TransactionSection, m.TransactionSectionV14 = nil, nil, nil
 	if len(c.Indexes.GetIndices()) > 0 {
 		m.IndexSection = proto.Uint64(uint64(len(out)))

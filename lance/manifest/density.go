@@ -17,9 +17,9 @@ const (
 	nesting = 2
 )
 
-// checkDensity refuses a body that is mostly empty messages, before it is decoded: two
-// bytes of them become some hundred in memory. It reads the bytes once and takes no
-// memory. What is no message at all is left to the decoder to say.
+// checkDensity refuses a body that is mostly empty messages, before it is decoded: each
+// takes two bytes in the file and about a hundred in memory. It reads the bytes once and
+// takes no memory. It leaves bytes that are no message at all to the decoder.
 func checkDensity(body []byte, what string) error {
 	n := countMessages(body, nesting)
 	if n > fewMessages && n*bytesAMessage > len(body) {

@@ -48,7 +48,7 @@ func describeFlags(flags uint64) string {
 	return strings.Join(out, ", ")
 }
 
-// CheckReader refuses a version that a reader has to understand more of.
+// CheckReader refuses a version with a reader flag that this engine does not understand.
 func CheckReader(m *tablepb.Manifest) error {
 	if unknown := m.GetReaderFeatureFlags() &^ knownFlags; unknown != 0 {
 		return table.Unsupportedf("manifest: version %d asks of readers the unknown feature flags %s", m.GetVersion(), describeFlags(unknown))
@@ -56,8 +56,8 @@ func CheckReader(m *tablepb.Manifest) error {
 	return nil
 }
 
-// CheckWriter refuses to commit over a version that a writer has to understand
-// more of.
+// CheckWriter refuses to commit over a version with a writer flag that this engine does
+// not understand.
 func CheckWriter(m *tablepb.Manifest) error {
 	if unknown := m.GetWriterFeatureFlags() &^ knownFlags; unknown != 0 {
 		return table.Unsupportedf("manifest: version %d asks of writers the unknown feature flags %s; it can be read but not changed", m.GetVersion(), describeFlags(unknown))

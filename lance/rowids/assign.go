@@ -24,10 +24,10 @@ import (
 //     were last updated by the version that is being committed.
 //   - All other rows are new: the next free ids, created and updated by that version.
 //
-// A live row's id is no other live row's. An update therefore has to delete, in the
-// same commit, the rows whose identities it keeps; that it does is checked here.
+// No two live rows share an id. An update therefore has to delete, in the same commit,
+// the rows whose identities it keeps; checkKept checks this.
 
-// Assigned is what rows of new fragments are known by.
+// Assigned holds the ids and versions of the rows of new fragments.
 type Assigned struct {
 	rows      map[table.FragmentID]rowLists
 	nextRowID uint64
@@ -36,7 +36,7 @@ type Assigned struct {
 // NextFree is the lowest row id that is free once the fragments are there.
 func (a *Assigned) NextFree() uint64 { return a.nextRowID }
 
-// Write puts what the rows of a new fragment are known by into its message.
+// Write puts the ids and versions of the rows of a new fragment into its message.
 func (a *Assigned) Write(id table.FragmentID, m *tablepb.DataFragment) { a.rows[id].write(m) }
 
 // rowLists are the three lists of a fragment.
@@ -103,9 +103,9 @@ func (a *Assigned) add(f table.Fragment, version uint64) error {
 	return nil
 }
 
-// checkKept checks that every row whose identity is kept lives in the version that is
-// being replaced, and does not in the next. Else the id would be alive twice, or a
-// row that was deleted meanwhile would be back.
+// checkKept checks that every row whose identity is kept is alive in the version being
+// replaced, and dead in the next. Else two live rows would have the id, or a row that
+// was deleted meanwhile would come back.
 func (k *Keeper) checkKept(ctx context.Context, base TableVersion, p table.Proposal, nextRowID uint64) error {
 	var ids []table.RowID
 	for _, f := range p.Change.Add {

@@ -103,9 +103,9 @@ func (k *Keeper) survivorsOf(ctx context.Context, m *tablepb.DataFragment, old t
 	return rowLists{l.ids.Select(live), l.created.Select(live), l.updated.Select(live)}, nil
 }
 
-// movedRows keeps what the last transaction's groups came to. It depends on what the
-// rewrite read and not on the version that is replaced, so that another attempt need
-// not count through the rows again: what takes time there lets others commit first.
+// movedRows caches the lists of the last transaction's groups. They depend on what the
+// rewrite read and not on the version being replaced, so another attempt need not count
+// through the rows again, which would give others time to commit first.
 type movedRows struct {
 	mu          sync.Mutex
 	transaction string
@@ -145,8 +145,8 @@ func (m *movedRows) put(transaction, key string, lists []rowLists) {
 }
 
 // checkSurvivors checks that a group's new fragments have as many live rows as its old
-// ones have by now. If they had more, rows would be alive that were deleted, or are
-// elsewhere, under the same id.
+// ones have now. With more, deleted rows would be alive again, or two live rows would
+// have the same id.
 func checkSurvivors(p table.Proposal, g table.RewriteGroup) error {
 	if len(g.Old) == 0 {
 		return fmt.Errorf("the rewrite has a group without old fragments")

@@ -1,5 +1,5 @@
-// Package rowids says what the rows of a table with stable row ids are known by, and gives
-// ids to new ones.
+// Package rowids keeps the identities of the rows of a table with stable row ids, and
+// assigns ids to new rows.
 //
 // [Sequence] and [Versions] are the codec of what the Lance format keeps about every row
 // of a fragment: its id, and the versions that created and last updated it. Both list one value for each physical
@@ -40,8 +40,8 @@
 //     It allocates no more than a small multiple of the bytes it is given: a segment
 //     keeps its stored form, and numbers are read where they lie.
 //   - Work grows with the runs of consecutive ids, not with the ids, except in arrays.
-//   - That an id occurs once is not checked here: a row that was updated leaves its id
-//     behind at a place that is deleted, and only who knows the deletions can tell.
+//   - A Sequence may hold an id twice, and nothing here checks this: an updated row leaves
+//     its id at the old, deleted offset, and only the deletion vector tells the two apart.
 //
 // # Worked example
 //

@@ -14,19 +14,19 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// What rows of a table with stable row ids are known by: the ids themselves, and the
-// versions that created and last updated them. The format keeps all of it in the
-// fragment's entry in the manifest or, as it allows and no stock engine does, in a
-// file. Such files are read and never written.
+// The identities of rows in a table with stable row ids: the ids themselves, and the
+// versions that created and last updated the rows. The format keeps them in the
+// fragment's entry in the manifest or, though no stock engine does, in a file. This
+// package reads such files and never writes them.
 
 // maxIdentityBytes bounds what is read of such a file: 2^32 ids of 8 bytes are more,
 // but then the fragment's entry would be the smallest of the problems.
 const maxIdentityBytes = 1 << 31
 
-// firstVersion is what a row was created in if nothing says otherwise.
+// firstVersion is the version that created a row without a recorded one.
 const firstVersion = 1
 
-// TableVersion is a version of a table, as far as it says what its rows are known by.
+// TableVersion is the part of a table version that identifies its rows.
 type TableVersion interface {
 	// Messages are the fragments, as the manifest describes them, in its order.
 	Messages() []*tablepb.DataFragment
@@ -48,8 +48,8 @@ func ByID(v TableVersion) map[table.FragmentID]*tablepb.DataFragment {
 	return out
 }
 
-// Keeper says what the rows of one table are known by, and gives ids to new ones. It is
-// safe for concurrent use.
+// Keeper looks up the identities of the rows of one table, and assigns ids to new rows.
+// It is safe for concurrent use.
 type Keeper struct {
 	root *objects.Root
 	// load returns a version of the table, table.ErrNotFound if it is gone.
@@ -171,8 +171,8 @@ func (k *Keeper) readExternal(ctx context.Context, x *tablepb.ExternalFile) ([]b
 	return data, nil
 }
 
-// Identities returns what the rows at addrs of a version are known by. That there is no
-// such row is table.ErrNotFound.
+// Identities returns the identities of the rows at addrs in a version. An address without
+// a row is table.ErrNotFound.
 func (k *Keeper) Identities(ctx context.Context, s *table.Snapshot, v TableVersion, addrs []table.RowAddr) ([]table.RowIdentity, error) {
 	messages := ByID(v)
 	byFragment := map[table.FragmentID][]int{}
@@ -214,8 +214,8 @@ func (k *Keeper) identitiesIn(ctx context.Context, v TableVersion, f *tablepb.Da
 	return nil
 }
 
-// Find returns where the live rows with the given ids are in a version, for those that
-// are there. That two live rows have the same id is table.ErrCorrupt.
+// Find returns the addresses of the live rows with the given ids in a version; it leaves
+// out ids without a live row. Two live rows with the same id are table.ErrCorrupt.
 func (k *Keeper) Find(ctx context.Context, s *table.Snapshot, v TableVersion, ids []table.RowID) (map[table.RowID]table.RowAddr, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	out := make(map[table.RowID]table.RowAddr, len(ids))

@@ -12,9 +12,8 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// Versions gives a version of the table to each row of a fragment, in physical order:
-// the one that created the row, or that last updated it. The zero value, and nil, are
-// of no rows.
+// Versions holds a table version for each row of a fragment, in physical order: the one
+// that created the row, or that last updated it. The zero value, and nil, have no rows.
 type Versions struct {
 	versions []uint64 // of each run of rows
 	ends     []uint64 // positions at which each run ends
