@@ -1,6 +1,7 @@
 package sqlexpr
 
 import (
+	"cmp"
 	"math/big"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -144,4 +145,20 @@ func constantOf(t arrow.DataType, c cell) (arrow.Array, error) {
 		return nil, err
 	}
 	return b.NewArray(), nil
+}
+
+// orderOf compares two values of one type of a family: below zero if the first comes
+// first.
+func orderOf(fam family) func(a, b cell) int {
+	switch fam {
+	case famFloat:
+		return func(a, b cell) int { return order(a.f, b.f) }
+	case famDecimal:
+		return func(a, b cell) int { return a.d.Cmp(b.d) }
+	case famUint:
+		return func(a, b cell) int { return cmp.Compare(a.u, b.u) }
+	case famString, famBinary:
+		return func(a, b cell) int { return cmp.Compare(a.s, b.s) }
+	}
+	return func(a, b cell) int { return cmp.Compare(a.i, b.i) }
 }

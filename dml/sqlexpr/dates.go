@@ -37,41 +37,10 @@ func (b *binder) dated(e *call, n *node) (func(v int64) time.Time, error) {
 		}
 		return func(v int64) time.Time { return instant(v, t.Unit).In(loc) }, nil
 	}
+	if t, ok := n.typ.(arrow.TemporalWithUnit); ok && familyOf(n.typ) == famTime {
+		return func(v int64) time.Time { return instant(v, t.TimeUnit()) }, nil
+	}
 	return nil, b.src.errorf(n.at, "%s is for dates and timestamps, and this is of type %s", e.name, typeText(n.typ))
-}
-
-// datePart is a part of a date as a number.
-func (b *binder) datePart(e *call, args []*node) (*node, error) {
-	part, err := b.timePart(e, args[0])
-	if err != nil {
-		return nil, err
-	}
-	parts := map[string]func(t time.Time) int{
-		"year": time.Time.Year, "month": func(t time.Time) int { return int(t.Month()) }, "day": time.Time.Day,
-		"hour": time.Time.Hour, "minute": time.Time.Minute, "second": time.Time.Second,
-		"dow": func(t time.Time) int { return int(t.Weekday()) }, "doy": time.Time.YearDay,
-		"quarter": func(t time.Time) int { return (int(t.Month()) + 2) / 3 }, "week": func(t time.Time) int { _, w := t.ISOWeek(); return w },
-	}
-	of, ok := parts[part]
-	if !ok {
-		return nil, b.src.unsupportedf(args[0].at, "this part of a date")
-	}
-	at, err := b.dated(e, args[1])
-	if err != nil {
-		return nil, err
-	}
-	t := arrow.PrimitiveTypes.Int32
-	return b.make(e.span, t, false, func(f *frame, vs []vector) (vector, error) {
-		n, one := f.length(vs...)
-		valid, nulls := f.validity(n, vs...)
-		read, out := cellReader(vs[0].Array), make([]int32, n)
-		for i := range out {
-			if vs[0].IsValid(i) {
-				out[i] = int32(of(at(read(i).i)))
-			}
-		}
-		return numbers(f, t, one, out, valid, nulls), nil
-	}, args[1]), nil
 }
 
 // dateTrunc is a timestamp with what is smaller than a part set to its beginning.
@@ -113,6 +82,10 @@ func (b *binder) dateTrunc(e *call, args []*node) (*node, error) {
 		of = func(t time.Time) time.Time { return t.Truncate(time.Minute) }
 	case "second":
 		of = func(t time.Time) time.Time { return t.Truncate(time.Second) }
+	case "millisecond":
+		of = func(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
+	case "microsecond":
+		of = func(t time.Time) time.Time { return t.Truncate(time.Microsecond) }
 	default:
 		return nil, b.src.unsupportedf(args[0].at, "this part of a date")
 	}

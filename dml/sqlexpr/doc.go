@@ -23,7 +23,7 @@
 //   - a.b and a['b'] are fields of a struct, a[1] is the first value of a list.
 //   - CASE, CAST, TRY_CAST and x::type, date '2020-01-01', timestamp '2020-01-01 12:00:00',
 //     interval '1 day', decimal(10,2) '1.50', x'00ff', ['a', 'b'].
-//   - Functions: see functions.go, or the message for one that there is not.
+//   - Functions: see [Functions], the table that docs/sql.md is written from.
 //
 // Whatever else SQL has is table.ErrUnsupported, with the piece of the text.
 //

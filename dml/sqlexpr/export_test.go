@@ -10,9 +10,6 @@ import (
 // FunctionNames are the names and aliases of all functions.
 func FunctionNames() []string { return slices.Sorted(maps.Keys(functionsByName())) }
 
-// FunctionPage is what docs/sql.md says of the functions.
-func FunctionPage() string { return functionPage() }
-
 // BindConstants binds a statement to a schema although it may compare nothing but
 // constants: their meaning is tested by such.
 func (s *statement) BindConstants(schema *arrow.Schema) error {

@@ -1,9 +1,6 @@
 package sqlexpr_test
 
 import (
-	"flag"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,24 +9,6 @@ import (
 
 	"github.com/rehome-db/rehome/dml/sqlexpr"
 )
-
-var update = flag.Bool("update", false, "write the list of functions into docs/sql.md")
-
-func TestReport28FunctionPageIsFresh(t *testing.T) {
-	const page, end = "../../docs/sql.md", "<!-- end of functions -->"
-	src, err := os.ReadFile(page)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(src), "-update -->\n")
-	require.True(t, ok)
-	_, after, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	want := before + "-update -->\n" + sqlexpr.FunctionPage() + end + after
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
-		return
-	}
-	require.Equal(t, want, string(src), "run go test ./dml/sqlexpr -run FunctionPage -update")
-}
 
 // TestReport24NowIsOneValue: the time is that of the text, however often and however
 // late it is evaluated.

@@ -40,6 +40,18 @@ func (b *binder) list(e *list) (*node, error) {
 	return b.value(e.span, array.NewListData(data)), nil
 }
 
+func listFunctions() []*Function {
+	list := param("list", KindList)
+	return []*Function{
+		{Name: "array_has", Aliases: []string{"array_contains", "list_has", "list_contains"}, Params: []Param{list, param("value", KindAny)}, Result: "boolean", Doc: "whether the value is in the list", bind: (*binder).arrayHas},
+		{Name: "array_has_any", Aliases: []string{"list_has_any", "arrays_overlap"}, Params: []Param{list, param("values", KindList)}, Result: "boolean", Doc: "whether one of the values is in the list", bind: (*binder).arrayHasAny},
+		{Name: "array_has_all", Aliases: []string{"list_has_all"}, Params: []Param{list, param("values", KindList)}, Result: "boolean", Doc: "whether all of the values are in the list", bind: (*binder).arrayHasAll},
+		{Name: "array_element", Aliases: []string{"list_element", "array_extract", "list_extract"}, Params: []Param{list, param("n", KindWhole).like("0", "1", "2", "-1", "5", "n")}, Result: "the type of the values", Doc: "the n-th value, from the end below zero, null beyond the ends; as list[n]",
+			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.element(e.span, args[0], args[1]) }},
+		{Name: "array_length", Aliases: []string{"list_length", "cardinality"}, Params: []Param{list}, Result: "bigint unsigned", Doc: "how many values there are", bind: (*binder).cardinality},
+	}
+}
+
 // listElement is the type of the values in a list, nil if the node is none.
 func listElement(n *node) arrow.DataType {
 	if t, ok := n.typ.(arrow.ListLikeType); ok && familyOf(n.typ) == famList {

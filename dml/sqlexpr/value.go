@@ -307,24 +307,32 @@ type noStrings struct{}
 
 func (noStrings) Value(int) string { return "" }
 
-// rowStrings makes strings of a type by a function of the row, which may say that the
+// newTextBuilder builds texts, or bytes, of a type.
+func newTextBuilder(t arrow.DataType) (array.Builder, func(string)) {
+	switch t.ID() {
+	case arrow.LARGE_STRING:
+		b := array.NewLargeStringBuilder(allocator)
+		return b, b.Append
+	case arrow.BINARY:
+		b := array.NewBinaryBuilder(allocator, arrow.BinaryTypes.Binary)
+		return b, b.AppendString
+	}
+	b := array.NewStringBuilder(allocator)
+	return b, b.Append
+}
+
+// rowStrings makes strings or bytes of a type by a function of the row, which may say that the
 // row is null. It is not called for rows where a vector is null.
 func (f *frame) rowStrings(t arrow.DataType, of func(i int) (string, bool), vs ...vector) vector {
 	n, one := f.length(vs...)
 	valid, _ := f.validity(n, vs...)
-	var b interface {
-		array.Builder
-		Append(string)
-	} = array.NewStringBuilder(allocator)
-	if t.ID() == arrow.LARGE_STRING {
-		b = array.NewLargeStringBuilder(allocator)
-	}
+	b, add := newTextBuilder(t)
 	defer b.Release()
 	b.Reserve(n)
 	for i := range n {
 		if valid == nil || bitutil.BitIsSet(valid, i) {
 			if s, ok := of(i); ok {
-				b.Append(s)
+				add(s)
 				continue
 			}
 		}
