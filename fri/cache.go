@@ -30,8 +30,8 @@ type CacheOptions struct {
 // Safe for concurrent use.
 //
 // A cache only saves time. It may drop, evict or refuse anything, and the answers
-// are the same: whoever decodes a segment uses it whether it was taken in or not,
-// and a miss means decoding and never "unaffected". Goroutines that miss the same
+// are the same: a caller uses the segment that it decoded whether the cache kept it or
+// not, and a miss means decoding and never "unaffected". Goroutines that miss the same
 // segment at once decode it once.
 //
 // A history in a cache holds at most the one segment that it used last by itself;

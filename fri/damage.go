@@ -7,9 +7,9 @@ import (
 	"github.com/rehome-db/rehome/table"
 )
 
-// One transition that is damaged says nothing of the others. [Decode] refuses the
-// whole of a content that breaks a rule, for whoever vouches for it; [Recover] sets
-// the damaged transitions aside, for whoever has to go on with the rest.
+// A damaged transition says nothing about the others. [Decode] refuses any content that
+// breaks a rule, for callers that need all of it; [Recover] sets the damaged transitions
+// aside, for callers that go on with the rest.
 //
 // Old Lance releases wrote such transitions when they compacted a table with stable
 // row ids: without survivors, though the digests have some, and with destinations

@@ -25,8 +25,8 @@ import (
 // committed it does if its version is not newer than the one recorded with the
 // transition. That misses one case: the recorded version of a stock writer is a
 // version or more before its commit, and an index built in between, whose coverage
-// a stock engine re-targeted afterwards, looks newer. Whoever drops transitions asks
-// [History.Trim], which wants to know more.
+// a stock engine re-targeted afterwards, looks newer. To drop transitions, use
+// [History.Trim], which needs more facts.
 func (h *History) NeededBy(i int, committed uint64, indexes []table.IndexMeta) []table.IndexMeta {
 	t := h.transitions[i]
 	sources := h.sourceSet(i)

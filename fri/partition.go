@@ -103,8 +103,8 @@ type labelSource struct {
 
 // WithPartitions returns the history with a way to the label files of its stable
 // partitions. Without one their rows are [Untranslatable]. Decoding a history opens
-// no file, so whoever decodes it says where they are; histories that are made of
-// this one know it too.
+// no file, so the caller that decodes it says how to open them; histories made from
+// this one inherit it.
 //
 // A translation has no context of its own: ctx is that of all reading of label files
 // on behalf of the history, and they can be read as long as it is not over.

@@ -214,8 +214,8 @@ func rank(c *Counts, i int, block LabelBlock) (*ranked, error) {
 	return out, nil
 }
 
-// noLabels is the rowMap of a stable partition whose label file nobody said how to
-// open.
+// noLabels is the rowMap of a stable partition in a history without a way to open its
+// label file.
 type noLabels struct{ ref PartitionRef }
 
 func (m noLabels) row(uint64) (table.RowAddr, bool, uint64, error) {

@@ -141,8 +141,8 @@ func appendTagged(dst []byte, t *Transition) []byte {
 	return appendBytes(dst, taggedPartition, msg)
 }
 
-// MarshalBinary returns the transition as index version 1 stores it, so that a
-// rewrite's result can travel to whoever commits it. The version is not in it.
+// MarshalBinary returns the transition as index version 1 stores it, so that the result
+// of a rewrite can be sent to its committer. It does not contain the version.
 func (t *Transition) MarshalBinary() ([]byte, error) {
 	if !t.Followed() {
 		return nil, t.obstacle()

@@ -21,12 +21,10 @@ const (
 	// Deleted: the row was deleted before one of the rewrites that its address
 	// went through.
 	Deleted
-	// Untranslatable: what became of the row is not to be had, because one of the
-	// rewrites that its address went through is recorded in a way that this
-	// release does not understand, or because the label file of a stable partition
-	// could not be read. A history that is [History.Complete] and has no stable
-	// partitions never says so. The row may be anywhere or gone: whoever needs it
-	// has to scan.
+	// Untranslatable: the history cannot say what became of the row, because a
+	// rewrite that its address went through is damaged or recorded in a form that
+	// this release does not understand, or because the label file of a stable
+	// partition could not be read. The row may be anywhere or gone: to find it, scan.
 	Untranslatable
 )
 
@@ -152,9 +150,9 @@ func (h *History) place(i int, err error) error {
 
 // Validate reads every bitmap of the history and returns the first error in one, a
 // [*TransitionError] that wraps table.ErrCorrupt. Opening a history reads only
-// headers, so that a first answer comes early; whoever carries a history into a new
-// version, or vouches for one, asks for all of it. The time is that of reading the
-// bytes; nothing is decoded or kept.
+// headers, so that a first answer comes early; call Validate before you trust a whole
+// history, or carry it into a new version. It takes the time of reading the bytes; it
+// keeps nothing.
 func (h *History) Validate() error {
 	for i, t := range h.transitions {
 		if err := t.validate(); err != nil {

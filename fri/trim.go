@@ -23,11 +23,11 @@ type Trimming struct {
 	// OldestReader is the oldest version whose row addresses somebody outside the
 	// table may still ask about; 0 if nobody does.
 	OldestReader uint64
-	// ClaimDoubts says that whoever drops a transition makes the indexes in
-	// [Need].Doubts claim its sources. Without that a doubt is a need.
+	// ClaimDoubts says that the caller, when it drops a transition, makes the indexes
+	// in [Need].Doubts claim its sources. Without that a doubt is a need.
 	ClaimDoubts bool
-	// DropDamaged drops the transitions that are damaged, see [Recover], whoever needs
-	// them: nobody can follow a row through one.
+	// DropDamaged drops damaged transitions (see [Recover]) even if an index or reader
+	// needs them: nobody can follow a row through one.
 	DropDamaged bool
 }
 
@@ -36,8 +36,8 @@ type Commit struct {
 	// Version is the version that the commit made; if not Exact, one that is not
 	// older. 0 says that nothing is known.
 	Version uint64
-	// Exact says that Version is that of the commit: the version before it was there
-	// to be looked at. Where old versions were cleaned up, it is not.
+	// Exact says that Version is the commit's own: the version before it could be
+	// read. It is false if a clean-up removed that version.
 	Exact bool
 	// Before are the indexes of the version that the commit replaced, with their
 	// coverage as stored. Meaningless unless BeforeKnown.
@@ -55,12 +55,13 @@ type Need struct {
 	// Continues is an older transition that is kept and whose rows went on
 	// through this one; -1 if there is none.
 	Continues int
-	// Doubts are indexes of which nobody knows any more what they covered before the
-	// commit, and whose coverage has nothing to do with the transition today. They
-	// need it no longer once their coverage names its sources: readers then drop
-	// addresses of those, if there are any. Whoever drops the transition sees to it.
+	// Doubts are indexes whose coverage before the commit is unknown, and whose
+	// coverage today is unrelated to the transition. They do not need the transition
+	// once their coverage names its sources: readers then drop addresses of those
+	// fragments. The caller that drops the transition sets this coverage.
 	Doubts []table.IndexMeta
-	// Discard says that it goes in spite of all this, because it is damaged.
+	// Discard says that the transition is dropped in spite of all this, because it is
+	// damaged.
 	Discard bool
 }
 

@@ -2,9 +2,9 @@
 // list, an Arrow column, a record batch, a bitmap, an index's coverage.
 //
 // Compaction gives the surviving rows of a table new addresses and records how in
-// the table's fragment reuse index (package fri). Whoever stored addresses outside
-// the table, or in an index file that the compaction left alone, hands them to a
-// [Remapper] and stores what comes back.
+// the table's fragment reuse index (package fri). The owner of addresses that are stored
+// outside the table, or in an index file that the compaction left alone, passes them to
+// a [Remapper] and stores the result.
 //
 // # Terms
 //
@@ -52,8 +52,8 @@
 //
 // An operation that fails has changed nothing: an input in place is as it was, and
 // there is no result. The error is an [*UntranslatableError] that names the
-// fragments, or, with [Options.Strict], an [*OutsideError]. Whoever cannot do without
-// an answer scans the rows of those fragments instead.
+// fragments, or, with [Options.Strict], an [*OutsideError]. To get an answer even so,
+// scan the rows of those fragments.
 //
 // # What it costs
 //

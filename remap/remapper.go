@@ -56,8 +56,8 @@ func (c *Counts) Add(d Counts) {
 }
 
 // Remapper applies the change of address that a history records. It is safe for
-// concurrent use; each call is one goroutine's work, so whoever has more cores than
-// one splits a large input.
+// concurrent use; each call runs in one goroutine, so split a large input to use more
+// cores.
 //
 // It holds the decoded segments that its answers needed (see [fri.Translator]), so
 // it is made for a piece of work and dropped after it. It is cheap to make.

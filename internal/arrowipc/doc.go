@@ -1,5 +1,4 @@
-// Package arrowipc reads record batches from Arrow IPC files and streams that nobody
-// vouches for.
+// Package arrowipc reads record batches from untrusted Arrow IPC files and streams.
 //
 // The reader of the Arrow library believes what a message says of itself: it allocates
 // what the message claims, and indexes where it points. So a few hundred bytes can ask

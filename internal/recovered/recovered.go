@@ -1,9 +1,8 @@
 // Package recovered turns panics of libraries into errors.
 //
-// A library that is given bytes of unknown origin can index beyond them in a place that
-// nobody checked. That must not end the program in the middle of writing: whoever calls
-// such a library defers [Into], and cleans up as after any other error. Panics of other
-// goroutines are out of reach.
+// A library that decodes untrusted bytes may index beyond them and panic. That must not
+// end the program in the middle of writing: the caller of such a library defers [Into],
+// and cleans up as after any other error. Into cannot catch panics of other goroutines.
 package recovered
 
 import (

@@ -98,8 +98,8 @@ func clockAppender(t arrow.DataType, want string, parse func(*clockText)) append
 	}
 }
 
-// clockText reads the parts of dates and times. Errors stick: whoever uses it looks
-// once, at the end.
+// clockText reads the parts of dates and times. It keeps the first error, so a caller
+// checks once, at the end.
 type clockText struct {
 	text []byte
 	at   int

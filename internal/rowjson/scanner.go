@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the tokens of one JSON text. Whoever uses it knows from the schema
-// what has to come next, so there is no tree of values and no recursion that the
-// text decides about.
+// scanner reads the tokens of one JSON text. Its caller knows from the schema what has
+// to come next, so it builds no tree of values, and the text does not control the depth
+// of recursion.
 type scanner struct {
 	text []byte
 	at   int

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// What Lance and rehome call the files of a table, by where they put them. Only such a
-// file can be what a commit has left behind; others somebody else has put there.
+// The names that Lance and rehome give the files of a table, by directory. A commit can
+// only leave behind a file with such a name; somebody else put all others there.
 //
 // Unfinished files are among them: rehome's begin with ".tmp_", stock engines add "#1"
 // to the name on local disk, and "-" and a UUID to that of a manifest.
 var ownNames = regexp.MustCompile(`^(` +
-	// Engines make the names of data files of UUIDs, but who writes files for a commit by
-	// hand chooses his own. Values beside a file are in a directory of the file's name: a
-	// UUID, or its first three bytes in binary and the rest in hexadecimal digits.
+	// Engines name data files by UUIDs, but a program that writes data files itself and
+	// commits them chooses its own names. Values beside a file are in a directory named
+	// after the file: a UUID, or its first three bytes in binary and the rest in
+	// hexadecimal digits.
 	`data/([^/]+\.lance(#\d+)?|(` + uuidPattern + `|[01]{24}[0-9a-f]{26})/[^/]+)` +
 	`|_deletions/\d+-\d+-\d+\.(arrow|bin)(#\d+)?` +
 	`|_transactions/\d+-[^/]+\.txn(#\d+)?` +

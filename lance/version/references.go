@@ -24,8 +24,8 @@ import (
 // field that nobody has decided about. A manifest with a field that is not known
 // at all is refused: what it refers to cannot be known.
 //
-// It is a set to keep, so what is in doubt is in it. What tables elsewhere refer to
-// (shallow clones that are no branches) nobody can see from here.
+// It is a set to keep, so doubtful objects are in it. It cannot contain what tables
+// elsewhere refer to (shallow clones that are no branches): this table does not list them.
 type references struct {
 	// root is the table's, to recognise a base path that leads back to it.
 	root string
