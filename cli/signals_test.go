@@ -5,9 +5,10 @@ package cli_test
 import (
 	"os"
 	"os/exec"
+	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,8 +30,12 @@ func TestReport12SignalsCleanUp(t *testing.T) {
 			defer r.Close()
 			cmd := exec.Command("rehome", "upsert", location, "-", "--on", "id", "--json")
 			cmd.Stdin = r
+			deliverable(t, s)
 			require.NoError(t, cmd.Start())
-			time.Sleep(200 * time.Millisecond)
+			// More than a pipe holds: when it is written, the program is reading, and
+			// has taken charge of its signals before that.
+			_, err = w.WriteString(`{"s":"` + strings.Repeat("x", 128<<10))
+			require.NoError(t, err)
 			require.NoError(t, cmd.Process.Signal(s))
 			err = cmd.Wait() // though the pipe is still open
 			var exit *exec.ExitError
@@ -43,6 +48,14 @@ func TestReport12SignalsCleanUp(t *testing.T) {
 	}
 }
 
+// deliverable makes sure that a signal is not ignored, as SIGHUP is below nohup: the
+// program leaves it so, and children inherit it.
+func deliverable(t *testing.T, s os.Signal) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, s)
+	t.Cleanup(func() { signal.Stop(c) })
+}
+
 // TestReport12ASignalInTheMiddleOfARewrite: the process is asked to stop when it has written some
 // of a new file.
 func TestReport12ASignalInTheMiddleOfARewrite(t *testing.T) {
@@ -51,6 +64,7 @@ func TestReport12ASignalInTheMiddleOfARewrite(t *testing.T) {
 			location := goldenCopy(t, "many_small_fragments")
 			before, err := treeHash(location)
 			require.NoError(t, err)
+			deliverable(t, s)
 			ctx, stop := cli.NotifyContext(t.Context())
 			defer stop()
 			written := false
