@@ -33,7 +33,7 @@ func Functions() []*Function {
 		{"Text", textFunctions()},
 		{"Patterns", patternFunctions()},
 		{"Dates and times", dateFunctions()},
-		{"Lists", listFunctions()},
+		{"Lists", append(listFunctions(), listMakers()...)},
 		{"Bytes and digests", byteFunctions()},
 	} {
 		for _, f := range g.of {
