@@ -139,8 +139,8 @@ func printChange(p *printer, d changeDoc) error {
 }
 
 // predicate parses a condition and checks it against the columns of the table.
-func predicate(flag, text string, schema table.Schema) (dml.Predicate, error) {
-	p, err := sqlexpr.ParsePredicate(text)
+func predicate(flag, text string, schema table.Schema, options ...sqlexpr.Option) (dml.Predicate, error) {
+	p, err := sqlexpr.ParsePredicate(text, options...)
 	if err == nil {
 		_, err = p.Columns(schema)
 	}

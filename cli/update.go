@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,12 +39,13 @@ one.
 				return usagef("update needs --set COLUMN=EXPR (see %s --help)", cmd.CommandPath())
 			}
 			return a.runChange(cmd.Context(), args[0], f, func(schema table.Schema) (dml.Change, error) {
-				p, err := predicate("--where", where, schema)
+				now := sqlexpr.At(time.Now()) // one for all expressions
+				p, err := predicate("--where", where, schema, now)
 				if err != nil {
 					return nil, err
 				}
 				u := dml.Update{Where: p, Set: map[string]dml.Expr{}}
-				return u, assignments(set, schema, u.Set)
+				return u, assignments(set, schema, u.Set, now)
 			})
 		},
 	}
@@ -55,9 +57,9 @@ one.
 }
 
 // assignments parses what --set says and puts it into values, by column.
-func assignments(set []string, schema table.Schema, values map[string]dml.Expr) error {
+func assignments(set []string, schema table.Schema, values map[string]dml.Expr, options ...sqlexpr.Option) error {
 	for _, text := range set {
-		parsed, err := sqlexpr.ParseAssignment(text)
+		parsed, err := sqlexpr.ParseAssignment(text, options...)
 		if err != nil {
 			return usagef("--set: %w", err)
 		}

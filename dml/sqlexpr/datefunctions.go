@@ -15,7 +15,7 @@ func dateFunctions() []*Function {
 	whole := param("n", KindWhole)
 	instants := param("x", KindText|KindWhole|KindTimestamp).like("'2020-01-01'", "'2020-01-01 12:00:00.5'", "'x'", "i32", "n", "i8", "ts", "ts_s", "ts_ns")
 	fns := []*Function{
-		{Name: "now", Aliases: []string{"current_timestamp"}, Result: "timestamp(9)", Doc: "when the statement was read, in UTC: one value for all rows and attempts", Changing: true, bind: (*binder).now},
+		{Name: "now", Aliases: []string{"current_timestamp"}, Result: "timestamp(9)", Doc: "when the statement was read, in UTC: one value for all its expressions, rows and attempts", Changing: true, bind: (*binder).now},
 		{Name: "current_date", Aliases: []string{"today"}, Result: "date", Doc: "the day of `now()`, in UTC", Changing: true, bind: (*binder).today},
 		{Name: "current_time", Result: "time", Doc: "the time of day of `now()`, in UTC", Changing: true, bind: (*binder).timeNow},
 		{Name: "to_date", Params: []Param{param("x", KindText|KindWhole|KindDate|KindTimestamp).like("'2020-01-01'", "'20200229'", "'x'", "i8", "n", "d32", "ts", "ts_s")}, Result: "date", Doc: "the day of a text, a timestamp or a number of days since 1970", bind: casting(arrow.FixedWidthTypes.Date32)},

@@ -41,3 +41,24 @@ func TestReport28LongTextsAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "more than 256 MiB", text)
 	}
 }
+
+// TestReport24NowIsOneValueAcrossAStatement: texts that are read with one time have it,
+// whenever they are read.
+func TestReport24NowIsOneValueAcrossAStatement(t *testing.T) {
+	rec := readBatch(t, "rows.arrow")
+	now := sqlexpr.At(time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC))
+	for _, text := range []string{"cast(now() as string)", "cast(current_timestamp as string)"} {
+		x, err := sqlexpr.ParseExpr(text, now)
+		require.NoError(t, err)
+		v, err := x.Eval(t.Context(), rec)
+		require.NoError(t, err)
+		require.Contains(t, v.ValueStr(0), "03:04:05.000000006")
+	}
+	a, err := sqlexpr.ParseAssignment("d32 = current_date()", now)
+	require.NoError(t, err)
+	_, set, err := a.For(schemaOf(rec))
+	require.NoError(t, err)
+	v, err := set.Eval(t.Context(), rec)
+	require.NoError(t, err)
+	require.Equal(t, "2020-01-02", v.ValueStr(0))
+}

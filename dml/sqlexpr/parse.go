@@ -27,12 +27,22 @@ const (
 	MaxOperators = 10_000
 )
 
+// Option says how a text is read.
+type Option func(*source)
+
+// At makes now() and what is of its kind mean a point in time, instead of that at
+// which the text is read. Texts of one statement are given the same.
+func At(now time.Time) Option { return func(s *source) { s.now = now.UTC() } }
+
 // tokenize cuts a text into tokens.
-func tokenize(sql string) (source, []token, error) {
+func tokenize(sql string, options ...Option) (source, []token, error) {
 	if len(sql) > MaxLength {
 		return source{}, nil, source{}.unsupportedf(span{}, "a text of %d bytes; the limit is %d", len(sql), MaxLength)
 	}
 	src := source{sql: sql, now: time.Now().UTC()}
+	for _, o := range options {
+		o(&src)
+	}
 	tokens, err := scan(src)
 	return src, tokens, err
 }

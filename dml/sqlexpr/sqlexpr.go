@@ -28,8 +28,8 @@ type Predicate struct{ statement }
 //
 // Only the grammar is checked here; columns and types are when the predicate meets a
 // schema, see Columns.
-func ParsePredicate(text string) (*Predicate, error) {
-	s, err := parseStatement(text)
+func ParsePredicate(text string, options ...Option) (*Predicate, error) {
+	s, err := parseStatement(text, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func (b *bound) decide(f *frame) (matches, decided bool) {
 type Expr struct{ statement }
 
 // ParseExpr reads an expression, such as coalesce(name, 'none') or price * 2.
-func ParseExpr(text string) (*Expr, error) {
-	s, err := parseStatement(text)
+func ParseExpr(text string, options ...Option) (*Expr, error) {
+	s, err := parseStatement(text, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ type bound struct {
 	columns []string
 }
 
-func parseStatement(text string) (*statement, error) {
-	src, tokens, err := tokenize(text)
+func parseStatement(text string, options ...Option) (*statement, error) {
+	src, tokens, err := tokenize(text, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -238,8 +238,8 @@ type Assignment struct {
 }
 
 // ParseAssignment reads "column = expression". The column is a top-level one.
-func ParseAssignment(text string) (*Assignment, error) {
-	src, tokens, err := tokenize(text)
+func ParseAssignment(text string, options ...Option) (*Assignment, error) {
+	src, tokens, err := tokenize(text, options...)
 	if err != nil {
 		return nil, err
 	}
