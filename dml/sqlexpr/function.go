@@ -106,8 +106,8 @@ func (k Kinds) names(plural bool) []string {
 // String names the types: "text or bytes".
 func (k Kinds) String() string { return strings.Join(k.names(false), " or ") }
 
-// kindOf is the set that a type is in, none for one that no function takes.
-func kindOf(t arrow.DataType) Kinds {
+// KindOf is the set that a type is in, none for one that no function takes.
+func KindOf(t arrow.DataType) Kinds {
 	return map[family]Kinds{
 		famString: KindText, famBinary: KindBytes, famInt: KindWhole, famUint: KindWhole, famFloat: KindFloat, famDecimal: KindDecimal, famBool: KindBool,
 		famDate: KindDate, famTimestamp: KindTimestamp, famTime: KindTime, famDuration: KindDuration, famList: KindList, famStruct: KindStruct,

@@ -76,7 +76,7 @@ func (b *binder) call(e *call) (*node, error) {
 
 // takes checks that an argument is of a type that its function takes.
 func (b *binder) takes(e *call, p Param, arg *node) error {
-	if familyOf(arg.typ) != famNull && p.Kinds != KindAny && kindOf(arg.typ)&p.Kinds == 0 {
+	if familyOf(arg.typ) != famNull && p.Kinds != KindAny && KindOf(arg.typ)&p.Kinds == 0 {
 		return b.src.errorf(arg.at, "%s of %s is for %s, and this is of type %s", p.Name, e.name, strings.Join(p.Kinds.names(true), " or "), typeText(arg.typ))
 	}
 	if p.Constant && !arg.constant {
@@ -88,11 +88,11 @@ func (b *binder) takes(e *call, p Param, arg *node) error {
 func choiceFunctions() []*Function {
 	x, value := param("x", KindAny), param("value", KindAny)
 	return []*Function{
-		{Name: "coalesce", Params: []Param{x}, Variadic: true, Result: "the common type", Nulls: NullIgnored, Doc: "the first argument that is not null",
+		{Name: "coalesce", Params: []Param{x}, Variadic: true, Result: "the common type", Nulls: NullIgnored, Doc: "the first argument that is not null", Differs: "64 unsigned bits beside signed ones are exact here, and have 7 digits in engines",
 			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.coalesce(e.span, args) }},
-		{Name: "nvl", Aliases: []string{"ifnull"}, Params: []Param{x, value}, Result: "the common type", Nulls: NullIgnored, Doc: "x, or the value where x is null",
+		{Name: "nvl", Aliases: []string{"ifnull"}, Params: []Param{x, value}, Result: "the common type", Nulls: NullIgnored, Doc: "x, or the value where x is null", Differs: "64 unsigned bits beside signed ones are exact here, and have 7 digits in engines",
 			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.coalesce(e.span, args) }},
-		{Name: "nullif", Params: []Param{x, value}, Result: "the common type", Nulls: NullSpecial, Doc: "null where x is equal to the value, else x",
+		{Name: "nullif", Params: []Param{x, value}, Result: "the common type", Nulls: NullSpecial, Doc: "null where x is equal to the value, else x", Differs: "-0.0 is 0 here",
 			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.nullif(e.span, args) }},
 		{Name: "is_valid", Params: []Param{x}, Result: "boolean", Nulls: NullSpecial, Doc: "whether x is not null", Differs: "Lance has it in conditions only",
 			bind: func(b *binder, e *call, args []*node) (*node, error) {

@@ -43,7 +43,7 @@ func (b *binder) list(e *list) (*node, error) {
 func listFunctions() []*Function {
 	list := param("list", KindList)
 	return []*Function{
-		{Name: "array_has", Aliases: []string{"array_contains", "list_has", "list_contains"}, Params: []Param{list, param("value", KindAny)}, Result: "boolean", Doc: "whether the value is in the list", bind: (*binder).arrayHas},
+		{Name: "array_has", Aliases: []string{"array_contains", "list_has", "list_contains"}, Params: []Param{list, param("value", KindAny)}, Result: "boolean", Doc: "whether the value is in the list", Differs: "-0.0 is 0 here", bind: (*binder).arrayHas},
 		{Name: "array_has_any", Aliases: []string{"list_has_any", "arrays_overlap"}, Params: []Param{list, param("values", KindList)}, Result: "boolean", Doc: "whether one of the values is in the list", bind: (*binder).arrayHasAny},
 		{Name: "array_has_all", Aliases: []string{"list_has_all"}, Params: []Param{list, param("values", KindList)}, Result: "boolean", Doc: "whether all of the values are in the list", bind: (*binder).arrayHasAll},
 		{Name: "array_element", Aliases: []string{"list_element", "array_extract", "list_extract"}, Params: []Param{list, param("n", KindWhole).like("0", "1", "2", "-1", "5", "n")}, Result: "the type of the values", Doc: "the n-th value, from the end below zero, null beyond the ends; as list[n]",

@@ -20,9 +20,10 @@ func textFunctions() []*Function {
 	size := param("n", KindWhole).like("0", "1", "2", "7", "-1", "n", "i8", "u8")
 	fill := param("fill", KindText).optional().like("'x'", "'é'", "''", "'ab'", "s2")
 	any := param("x", KindAny&^KindStruct&^KindList&^KindBytes&^KindDuration)
+	upper, capitals := text1("upper", "in capitals; a letter stays one letter", strings.ToUpper), text1("initcap", "each word with a capital first, the rest small", initcap)
+	upper.Differs, capitals.Differs = "engines write `ß` as `SS`", "engines write `ß` as `SS`"
 	return []*Function{
-		text1("lower", "in small letters", lower), text1("upper", "in capitals; a letter stays one letter", strings.ToUpper),
-		text1("initcap", "each word with a capital first, the rest small", initcap),
+		text1("lower", "in small letters", lower), upper, capitals,
 		text1("reverse", "the characters from the last to the first", reverse),
 		{Name: "length", Aliases: []string{"char_length", "character_length"}, Params: []Param{param("s", KindText)}, Result: "int, bigint of a large text", Doc: "how many characters there are", bind: (*binder).length},
 		{Name: "octet_length", Params: []Param{param("s", KindText|KindBytes)}, Result: "int, bigint of a large text", Doc: "how many bytes there are", Differs: "engines refuse bytes", bind: (*binder).octetLength},
