@@ -19,22 +19,22 @@ func listMakers() []*Function {
 	}
 	const same, common = "a list of the same type", "a list of the common type"
 	return []*Function{
-		{Name: "array_position", Aliases: []string{"list_position", "array_indexof", "list_indexof"}, Params: []Param{list, value}, Result: "bigint unsigned", Nulls: NullSpecial, Doc: "the place of the first such value, or null: of the first null if the value is null", bind: (*binder).arrayPosition},
+		{Name: "array_position", Aliases: []string{"list_position", "array_indexof", "list_indexof"}, Params: []Param{list, value}, Result: "bigint unsigned", Nulls: NullSpecial, Doc: "the place of the first such value, or null: of the first null if the value is null", Differs: "-0.0 is 0 here", bind: (*binder).arrayPosition},
 		{Name: "array_slice", Aliases: []string{"list_slice"}, Params: []Param{list, place("from"), place("to")}, Result: same, Doc: "the values from one place to another, both with it, counted from the end below zero", bind: (*binder).arraySlice},
 		{Name: "array_distinct", Aliases: []string{"list_distinct"}, Params: []Param{list}, Result: same, Doc: "the values, each once, in their order", bind: (*binder).arrayDistinct},
 		{Name: "array_sort", Aliases: []string{"list_sort"}, Params: []Param{list}, Result: same, Doc: "the values in ascending order, nulls first", bind: (*binder).arraySort},
-		{Name: "array_append", Aliases: []string{"list_append", "array_push_back", "list_push_back"}, Params: []Param{list, value}, Result: common, Nulls: NullSpecial, Doc: "the list with the value behind; a null list is an empty one",
+		{Name: "array_append", Aliases: []string{"list_append", "array_push_back", "list_push_back"}, Params: []Param{list, value}, Result: common, Nulls: NullSpecial, Doc: "the list with the value behind; a null list is an empty one", Differs: "engines make a null vector one of nulls",
 			bind: func(b *binder, e *call, args []*node) (*node, error) {
 				return b.arrayWith(e, args[0], args[1], func(values, x []int) []int { return append(values, x...) })
 			}},
-		{Name: "array_prepend", Aliases: []string{"list_prepend", "array_push_front", "list_push_front"}, Params: []Param{value, list}, Result: common, Nulls: NullSpecial, Doc: "the list with the value before; a null list is an empty one",
+		{Name: "array_prepend", Aliases: []string{"list_prepend", "array_push_front", "list_push_front"}, Params: []Param{value, list}, Result: common, Nulls: NullSpecial, Doc: "the list with the value before; a null list is an empty one", Differs: "engines make a null vector one of nulls",
 			bind: func(b *binder, e *call, args []*node) (*node, error) {
 				return b.arrayWith(e, args[1], args[0], func(values, x []int) []int { return append(x, values...) })
 			}},
 		{Name: "array_concat", Aliases: []string{"array_cat", "list_concat", "list_cat"}, Params: []Param{list}, Variadic: true, Result: common, Nulls: NullIgnored, Doc: "the values of all lists, one after the other", bind: (*binder).arrayConcat},
-		{Name: "array_remove", Aliases: []string{"list_remove"}, Params: []Param{list, value}, Result: same, Doc: "the list without the first such value",
+		{Name: "array_remove", Aliases: []string{"list_remove"}, Params: []Param{list, value}, Result: same, Doc: "the list without the first such value", Differs: "-0.0 is 0 here",
 			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.arrayRemove(e, args, 1) }},
-		{Name: "array_remove_all", Aliases: []string{"list_remove_all"}, Params: []Param{list, value}, Result: same, Doc: "the list without all such values",
+		{Name: "array_remove_all", Aliases: []string{"list_remove_all"}, Params: []Param{list, value}, Result: same, Doc: "the list without all such values", Differs: "-0.0 is 0 here",
 			bind: func(b *binder, e *call, args []*node) (*node, error) { return b.arrayRemove(e, args, math.MaxInt) }},
 	}
 }
