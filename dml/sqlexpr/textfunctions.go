@@ -25,7 +25,7 @@ func textFunctions() []*Function {
 	return []*Function{
 		text1("lower", "in small letters", lower), upper, capitals,
 		text1("reverse", "the characters from the last to the first", reverse),
-		{Name: "length", Aliases: []string{"char_length", "character_length"}, Params: []Param{param("s", KindText)}, Result: "int, bigint of a large text", Doc: "how many characters there are", bind: (*binder).length},
+		{Name: "length", Aliases: []string{"char_length", "character_length"}, Params: []Param{param("s", KindText|KindBytes)}, Result: "int, bigint of a large text", Doc: "how many characters there are, of bytes that are UTF-8 too", bind: (*binder).length},
 		{Name: "octet_length", Params: []Param{param("s", KindText|KindBytes)}, Result: "int, bigint of a large text", Doc: "how many bytes there are", Differs: "engines refuse bytes", bind: (*binder).octetLength},
 		{Name: "bit_length", Params: []Param{param("s", KindText|KindBytes)}, Result: "int, bigint of a large text", Doc: "how many bits there are", Differs: "engines refuse bytes", bind: (*binder).bitLength},
 		{Name: "ascii", Params: []Param{s}, Result: "int", Doc: "the code point of the first character, 0 of an empty text", bind: (*binder).ascii},
@@ -179,7 +179,20 @@ func (b *binder) counting(e *call, args []*node, of func(r *row) int) (*node, er
 }
 
 func (b *binder) length(e *call, args []*node) (*node, error) {
-	return b.counting(e, args, func(r *row) int { return utf8.RuneCountInString(r.s(0)) })
+	if familyOf(args[0].typ) != famBinary {
+		return b.counting(e, args, func(r *row) int { return utf8.RuneCountInString(r.s(0)) })
+	}
+	// Engines take the bytes for text, and fail where they are not.
+	n, err := numbersOf(b, e, arrow.PrimitiveTypes.Int64, true, func(r *row) (int64, error) {
+		if !utf8.ValidString(r.s(0)) {
+			return 0, errors.New("bytes that are not UTF-8 have no length in characters: use octet_length")
+		}
+		return int64(utf8.RuneCountInString(r.s(0))), nil
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return b.castTo(n, countType(args[0].typ))
 }
 
 func (b *binder) octetLength(e *call, args []*node) (*node, error) {
